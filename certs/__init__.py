@@ -1,0 +1,1 @@
+"""Certificates for local use and for the cluster."""

@@ -1,0 +1,117 @@
+"""Intent words: what a user wants of any scheduler, in the same words for all.
+
+Annotations `lockstep.dev/<word>` on the pod template or the LWS or the namespace, or defaults of the configuration.
+Order: pod template, LWS, namespace, configuration; at each level the scheduler's own key is read before our word.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from gangs import keys
+
+QUEUE: Final = "queue"
+PRIORITY_CLASS: Final = "priority-class"
+SCHEDULE_TIMEOUT: Final = "schedule-timeout"
+TOPOLOGY: Final = "topology"
+WORDS: Final = (QUEUE, PRIORITY_CLASS, SCHEDULE_TIMEOUT, TOPOLOGY)
+
+LONGEST_TIMEOUT: Final = 2**31 - 1
+"""Seconds; the schedulers' fields are int32."""
+
+_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_KEY: Final = re.compile(
+    r"((?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_TOPOLOGY_MODES: Final = ("required", "preferred")
+RULES: Final = {
+    QUEUE: "be a DNS subdomain",
+    PRIORITY_CLASS: "be a DNS subdomain",
+    SCHEDULE_TIMEOUT: "be a whole number of seconds of at least 1",
+    TOPOLOGY: 'be a node label key, with ",required" or ",preferred" after it if need be',
+}
+
+
+class Topology(msgspec.Struct, frozen=True):
+    """Place a replica within one domain of `key`; `required` or only preferred."""
+
+    key: str
+    required: bool
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """What is asked of the scheduler; `None` where nobody said anything."""
+
+    queue: str | None = None
+    priority_class: str | None = None
+    schedule_timeout: int | None = None
+    topology: Topology | None = None
+
+    def words(self) -> tuple[str, ...]:
+        """List the words that are set, in the order of `WORDS`."""
+        values = (self.queue, self.priority_class, self.schedule_timeout, self.topology)
+        return tuple(word for word, value in zip(WORDS, values, strict=True) if value is not None)
+
+
+class Level(msgspec.Struct, frozen=True):
+    """Annotations of one level.
+
+    Attributes:
+        path: where they stand, as it is shown to a user (`leaderworkerset`, `pod`, `namespace`).
+        annotations: all annotations of that object.
+    """
+
+    path: str
+    annotations: Mapping[str, str]
+
+
+def parse_word(word: str, text: str) -> str | int | Topology | None:
+    """Parse one word's text; `None` when it breaks its rule (`RULES`)."""
+    if word == SCHEDULE_TIMEOUT:
+        fine = text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST_TIMEOUT))
+        return int(text) if fine and 1 <= int(text) <= LONGEST_TIMEOUT else None
+    if word == TOPOLOGY:
+        key, comma, mode = text.partition(",")
+        fine = _LABEL_KEY.fullmatch(key) is not None and (not comma or mode in _TOPOLOGY_MODES)
+        return Topology(key, mode != _TOPOLOGY_MODES[1]) if fine else None
+    return text if _SUBDOMAIN.fullmatch(text) else None
+
+
+def read_intent(levels: Sequence[Level], own_keys: Mapping[str, str], defaults: Intent) -> tuple[Intent, list[str]]:
+    """Read the words over all levels; a broken one is left out and told, and the next level counts.
+
+    Args:
+        levels: strongest first.
+        own_keys: word -> the scheduler's own annotation for it.
+        defaults: what the configuration says.
+
+    Returns:
+        The intent and the messages for values that break their rule.
+    """
+    problems: list[str] = []
+    found: dict[str, str | int | Topology] = {}
+    for word in WORDS:
+        for path, text in _texts(levels, word, own_keys):
+            value = parse_word(word, text)
+            if value is None:
+                problems.append(f'{path}: must {RULES[word]}, got "{text[:80]}"')
+                continue
+            found[word] = value
+            break
+    return merge(defaults, found), problems
+
+
+def merge(defaults: Intent, found: Mapping[str, object]) -> Intent:
+    """Lay parsed words over the defaults."""
+    return msgspec.structs.replace(defaults, **{word.replace("-", "_"): value for word, value in found.items()})
+
+
+def _texts(levels: Iterable[Level], word: str, own_keys: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    candidates = [key for key in (own_keys.get(word), keys.WORD_PREFIX + word) if key is not None]
+    for level in levels:
+        for key in candidates:
+            if key in level.annotations:
+                yield f"{level.path}.metadata.annotations[{key}]", level.annotations[key]

@@ -1,0 +1,29 @@
+"""Keys that LeaderWorkerSet and Lockstep put on pods, spelt once.
+
+Source: kubernetes-sigs/lws `api/leaderworkerset/v1/leaderworkerset_types.go`.
+"""
+
+from typing import Final
+
+LWS_API_VERSION: Final = "leaderworkerset.x-k8s.io/v1"
+LWS_KIND: Final = "LeaderWorkerSet"
+
+LWS_NAME: Final = "leaderworkerset.sigs.k8s.io/name"
+GROUP_INDEX: Final = "leaderworkerset.sigs.k8s.io/group-index"
+WORKER_INDEX: Final = "leaderworkerset.sigs.k8s.io/worker-index"
+GROUP_KEY: Final = "leaderworkerset.sigs.k8s.io/group-key"
+REVISION: Final = "leaderworkerset.sigs.k8s.io/template-revision-hash"
+SIZE: Final = "leaderworkerset.sigs.k8s.io/size"
+LEADER_NAME: Final = "leaderworkerset.sigs.k8s.io/leader-name"
+EXCLUSIVE_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+SUBGROUP_EXCLUSIVE_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology"
+
+LOCKSTEP_GROUP: Final = "lockstep.dev/group"
+"""Label on every stamped pod and every group object of ours: the group's name."""
+
+LOCKSTEP_GANG: Final = "lockstep.dev/gang"
+"""Label on a pod template: `off` keeps Lockstep away."""
+OPTED_OUT: Final = "off"
+
+WORD_PREFIX: Final = "lockstep.dev/"
+"""Prefix of the annotations that carry the words of `gangs.intents`."""

@@ -1,0 +1,44 @@
+"""Names of groups: one per incarnation of a replica, computable from any member alone."""
+
+import hashlib
+import re
+from typing import Final
+
+MOST: Final = 63
+"""Longest group name: it has to fit a label value."""
+
+DIGITS: Final = 10
+
+DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""RFC 1123 label, at most 63 characters."""
+
+
+def group_name(namespace: str, lws: str, index: int, revision: str, key: str) -> str:
+    """Name the group of one incarnation.
+
+    Args:
+        namespace: namespace of the pods.
+        lws: name of the LeaderWorkerSet.
+        index: index of the replica, from 0.
+        revision: template revision hash that the replica is built from.
+        key: the replica's group-key; a new leader has a new one.
+
+    Returns:
+        A DNS-1123 label of at most 63 characters: `<lws, shortened>-<index>-<10 hex digits>`.
+    """
+    digest = hashlib.sha256(f"{namespace}/{lws}/{index}/{revision}/{key}".encode()).hexdigest()[:DIGITS]
+    tail = f"-{index}-{digest}"
+    return lws[: MOST - len(tail)].rstrip("-") + tail
+
+
+def key_of_lws(namespace: str, leader: str) -> str:
+    """Give the group-key that LWS itself writes on a leader which has none.
+
+    It is the same text for every incarnation (kubernetes-sigs/lws `pkg/webhooks/pod_webhook.go` `genGroupUniqueKey`).
+    """
+    return hashlib.sha1(f"{namespace}/{leader}".encode(), usedforsecurity=False).hexdigest()
+
+
+def lws_volcano_group_name(lws: str, index: int, revision: str) -> str:
+    """Give the PodGroup name of LWS's own Volcano provider (kubernetes-sigs/lws `pkg/schedulerprovider`)."""
+    return f"{lws}-{index}-{revision}"

@@ -1,0 +1,1 @@
+"""Keeps one group object per replica."""

@@ -1,0 +1,1 @@
+"""One file per scheduler, and the contract they keep."""

@@ -1,0 +1,108 @@
+"""The one configuration file of all processes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from gangs.intents import Intent, Topology, merge, parse_word
+from schedulers.contract import Provider
+from schedulers.registry import all_providers, usual_schedulers
+
+API_VERSION: Final = "lockstep.dev/v1alpha1"
+KIND: Final = "Configuration"
+REPORT: Final = "report"
+RECREATE: Final = "recreate"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+FIELDS_OF_WORDS: Final = {
+    "queue": "queue",
+    "priority-class": "priorityClass",
+    "schedule-timeout": "scheduleTimeout",
+    "topology": "topology",
+}
+"""Intent word -> its key below `defaults`."""
+
+
+class Misconfigured(ValueError):  # noqa: N818 - reads as what the process is
+    """A configuration that can't be used; the text lists every problem, one a line."""
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """What an administrator chose.
+
+    Attributes:
+        schedulers: `spec.schedulerName` -> provider name.
+        defaults: intent words for replicas that say nothing.
+        repair: what is done with pods that should have been stamped at creation: `report` or `recreate`.
+    """
+
+    schedulers: Mapping[str, str]
+    defaults: Intent = Intent()
+    repair: Literal["report", "recreate"] = REPORT
+
+    def provider(self, scheduler_name: str) -> Provider | None:
+        """Find the provider for a pod's `spec.schedulerName`; `None` leaves the pod alone."""
+        name = self.schedulers.get(scheduler_name or DEFAULT_SCHEDULER)
+        return None if name is None else all_providers()[name]
+
+
+def default_configuration() -> Configuration:
+    """Give what counts without a file: every provider under its usual scheduler name, problems reported only."""
+    return Configuration(usual_schedulers(all_providers()))
+
+
+def load_configuration(path: str | None) -> Configuration:
+    """Read and check the configuration file.
+
+    Args:
+        path: the file, `None` for the defaults.
+
+    Raises:
+        Misconfigured: listing each problem as `<path>:<line>: <field path>: must <rule>, got <value>`.
+    """
+    if path is None:
+        return default_configuration()
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"{path}: must be a readable UTF-8 file, got {error}") from error
+    # The checker brings jsonschema and a YAML parser: only a process that has a file pays for them.
+    from schedulers.checking import check_document  # noqa: PLC0415
+
+    return configuration_of(check_document(path, text))
+
+
+def configuration_of(document: Mapping[str, object]) -> Configuration:
+    """Build the configuration from a document that has passed the schema."""
+    given = msgspec.convert(document, _Document)
+    base = default_configuration()
+    words = {
+        word: parse_word(word, str(value))
+        for word, key in FIELDS_OF_WORDS.items()
+        if (value := given.defaults.get(key)) is not None
+    }
+    return Configuration(
+        schedulers=base.schedulers if given.schedulers is None else given.schedulers,
+        defaults=merge(base.defaults, words),
+        repair=given.repair,
+    )
+
+
+class _Document(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    api_version: str
+    kind: str
+    schedulers: dict[str, str] | None = None
+    defaults: dict[str, str | int] = {}
+    repair: Literal["report", "recreate"] = REPORT
+
+
+__all__ = [
+    "Configuration",
+    "Misconfigured",
+    "Topology",
+    "configuration_of",
+    "default_configuration",
+    "load_configuration",
+]

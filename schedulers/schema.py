@@ -1,0 +1,57 @@
+"""JSON Schema of the configuration file, rendered from the providers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gangs.intents import LONGEST_TIMEOUT
+from schedulers.configuration import API_VERSION, KIND, RECREATE, REPORT
+from schedulers.contract import Provider
+from schedulers.registry import usual_schedulers
+
+_SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_TOPOLOGY: Final = (
+    r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(,(required|preferred))?$"
+)
+
+
+def configuration_schema(providers: Mapping[str, Provider]) -> dict[str, object]:
+    """Render the schema (draft 2020-12) for a set of providers."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Configuration of Lockstep",
+        "type": "object",
+        "required": ["apiVersion", "kind"],
+        "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"const": API_VERSION},
+            "kind": {"const": KIND},
+            "schedulers": {
+                "description": "spec.schedulerName of pods -> provider; all other schedulers' pods are left alone",
+                "type": "object",
+                "propertyNames": {"pattern": _SUBDOMAIN, "maxLength": 253},
+                "additionalProperties": {"enum": sorted(providers)},
+                "default": usual_schedulers(providers),
+            },
+            "defaults": {
+                "description": "intent words for a LeaderWorkerSet that says nothing",
+                "type": "object",
+                "additionalProperties": False,
+                "properties": _words(),
+            },
+            "repair": {
+                "description": "what to do with pods that can't be stamped any more: tell, or delete those not bound",
+                "enum": [REPORT, RECREATE],
+                "default": REPORT,
+            },
+        },
+    }
+
+
+def _words() -> dict[str, object]:
+    name = {"type": "string", "pattern": _SUBDOMAIN, "maxLength": 253}
+    return {
+        "queue": name,
+        "priorityClass": name,
+        "scheduleTimeout": {"description": "seconds", "type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT},
+        "topology": {"description": "node label key[,required|preferred]", "type": "string", "pattern": _TOPOLOGY},
+    }

@@ -1,0 +1,76 @@
+"""Volcano from v1.12: `scheduling.volcano.sh` PodGroup.
+
+Sources: volcano-sh/volcano `pkg/scheduler/api/job_info.go`, `pkg/controllers/podgroup/pg_controller.go`,
+`staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go`.
+"""
+
+from typing import Final
+
+from gangs import intents
+from schedulers.contract import (
+    Arrival,
+    Claim,
+    GroupKind,
+    LateWorkers,
+    PodFacts,
+    Replica,
+    Spec,
+    Stamp,
+    podgroup_rights,
+)
+
+API_GROUP: Final = "scheduling.volcano.sh"
+V1BETA1: Final = GroupKind(API_GROUP, "v1beta1", "PodGroup", "podgroups")
+
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+TASK_SPEC: Final = "volcano.sh/task-spec"
+QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
+DEFAULT_QUEUE: Final = "default"
+
+
+class Volcano:
+    """The `volcano` provider."""
+
+    name = "volcano"
+    title = "Volcano"
+    scheduler_names = ("volcano",)
+    kinds = (V1BETA1,)
+    rights = podgroup_rights(API_GROUP)
+    late_workers = LateWorkers(
+        Arrival.EXIST,
+        floor=True,
+        promise="the leader starts only when queue and cluster sums cover the whole replica; the room is not held",
+    )
+    words = frozenset({intents.QUEUE, intents.PRIORITY_CLASS})
+    own_keys = {intents.QUEUE: QUEUE_NAME}  # noqa: RUF012 - the contract's attribute, never changed
+
+    def stamp(self, group: str, *, leader: bool) -> Stamp:
+        """Name the PodGroup, and the role so that one role's failure isn't remembered for the other.
+
+        The annotation has to be there at creation: Volcano's podgroup controller gives a pod without it a group of
+        its own.
+        """
+        return Stamp(annotations={GROUP_NAME: group, TASK_SPEC: "leader" if leader else "worker"})
+
+    def claim(self, pod: PodFacts) -> Claim | None:
+        """Find the PodGroup that the pod's annotation names."""
+        group = pod.annotations.get(GROUP_NAME)
+        return None if group is None else Claim(f"metadata.annotations[{GROUP_NAME}]", group)
+
+    def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
+        """Compute minimum, resources of the whole replica, queue and priority class.
+
+        The queue is written once: Volcano's webhook lets a namespace annotation rewrite it, even when it is explicit.
+        """
+        fields: dict[str, object] = {
+            "minMember": replica.minimum,
+            "minResources": dict(replica.requests),
+            "queue": replica.intent.queue or DEFAULT_QUEUE,
+        }
+        priority_class = replica.intent.priority_class or replica.priority_class
+        if priority_class:
+            fields["priorityClassName"] = priority_class
+        return Spec(fields, fixed=("queue",), quantities=("minResources",))
+
+
+PROVIDER: Final = Volcano()

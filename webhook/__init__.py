@@ -1,0 +1,1 @@
+"""AdmissionReview in, patch out; the server around it."""

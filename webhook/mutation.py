@@ -1,0 +1,167 @@
+"""The decision: a review's body in, the answer out. Pure but for the drawing of a random key, which is passed in."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from gangs import keys, names
+from gangs.members import Malformed, Member, read_member
+from schedulers.configuration import Configuration
+from schedulers.contract import Provider, Stamp
+from schedulers.volcano import GROUP_NAME as LWS_PROVIDER_ANNOTATION
+from webhook.reviews import (
+    JSON,
+    TEXT,
+    BadReview,
+    Decision,
+    Operation,
+    Pod,
+    PodMetadata,
+    PodSpec,
+    Request,
+    allow,
+    escape,
+    read_review,
+)
+
+LABELS: Final = "/metadata/labels"
+ANNOTATIONS: Final = "/metadata/annotations"
+SCHEDULING_GROUP: Final = "/spec/schedulingGroup"
+
+UNCHANGED: Final = "unchanged"
+STAMPED: Final = "stamped"
+WARNED: Final = "warned"
+WITHDRAWN: Final = "withdrawn"
+REFUSED: Final = "refused"
+
+
+class View(msgspec.Struct, frozen=True):
+    """A pod as providers see it (`schedulers.contract.PodFacts`)."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    scheduling_group: str | None
+
+
+class Decider:
+    """Decides what is patched onto a pod.
+
+    The same review always gives the same bytes, but for the key drawn on a leader that has none. What was stamped once
+    gives no patch when it is reviewed again.
+    """
+
+    def __init__(self, configuration: Configuration, draw_key: Callable[[], str]) -> None:
+        """Take the configuration and a source of random group-keys (40 hex digits, like LWS's own)."""
+        self._configuration = configuration
+        self._draw_key = draw_key
+
+    def __call__(self, body: bytes) -> Decision:
+        """Answer a review; a body that is not one is answered with 400."""
+        try:
+            request = read_review(body)
+        except BadReview as error:
+            return Decision(400, str(error).encode(), TEXT, REFUSED)
+        if not request.creates_pod:
+            return _admit(request, UNCHANGED)
+        return self._review(request, request.object or Pod())
+
+    def _review(self, request: Request, pod: Pod) -> Decision:
+        metadata = pod.metadata or PodMetadata()
+        spec = pod.spec or PodSpec()
+        labels = metadata.labels or {}
+        if keys.LWS_NAME not in labels or labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT:
+            return _admit(request, UNCHANGED)
+        provider = self._configuration.provider(spec.scheduler_name or "")
+        if provider is None:
+            return _admit(request, UNCHANGED)
+        group = spec.scheduling_group
+        view = View(labels, metadata.annotations or {}, group.pod_group_name if group else None)
+        try:
+            member = read_member(request.namespace, metadata.name or "", labels, view.annotations)
+        except Malformed as error:
+            return _admit(request, WARNED, warning=f"lockstep leaves this pod out of its gang: {error}")
+        if member is None:
+            return _admit(request, UNCHANGED)
+        return self._stamp(request, view, member, provider)
+
+    def _stamp(self, request: Request, pod: View, member: Member, provider: Provider) -> Decision:
+        key = member.key or self._draw_key()
+        group = names.group_name(member.namespace, member.lws, member.index, member.revision, key)
+        stamp = provider.stamp(group, leader=member.leader)
+        mark = pod.labels.get(keys.LOCKSTEP_GROUP)
+        if claimed_by_other(pod, member, provider, group):
+            if mark != group:
+                return _admit(request, UNCHANGED)
+            return _admit(request, WITHDRAWN, withdrawal(pod, member, stamp))
+        if mark not in (None, group):
+            path = f"metadata.labels[{keys.LOCKSTEP_GROUP}]"
+            return _admit(request, WARNED, warning=f'{path}: must be unset or "{group}", got "{mark}"')
+        operations = [] if member.key else [_add(LABELS, keys.GROUP_KEY, key)]
+        operations += stamping(pod, group, stamp)
+        if not operations:
+            return _admit(request, UNCHANGED)
+        return _admit(request, STAMPED, operations, provider=provider.name)
+
+
+def claimed_by_other(pod: View, member: Member, provider: Provider, group: str) -> bool:
+    """Tell whether someone else has put the pod into a group.
+
+    That is another group of the pod's scheduler, or the stamp of LWS's own Volcano provider, which LWS puts on the
+    pods of every scheduler once it is on.
+    """
+    claim = provider.claim(pod)
+    if claim is not None and claim.group != group:
+        return True
+    own = names.lws_volcano_group_name(member.lws, member.index, member.revision)
+    return pod.annotations.get(LWS_PROVIDER_ANNOTATION) == own
+
+
+def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
+    """Compute the operations that add what is missing of a stamp and of our label; nothing is ever overwritten."""
+    operations = [
+        _add(LABELS, key, value)
+        for key, value in {keys.LOCKSTEP_GROUP: group, **stamp.labels}.items()
+        if key not in pod.labels
+    ]
+    missing = {key: value for key, value in stamp.annotations.items() if key not in pod.annotations}
+    if missing and not pod.annotations:
+        operations.append(Operation("add", ANNOTATIONS, missing))
+    else:
+        operations += [_add(ANNOTATIONS, key, value) for key, value in missing.items()]
+    if stamp.scheduling_group is not None and pod.scheduling_group is None:
+        operations.append(Operation("add", SCHEDULING_GROUP, {"podGroupName": stamp.scheduling_group}))
+    return operations
+
+
+def withdrawal(pod: View, member: Member, stamp: Stamp) -> list[Operation]:
+    """Compute the operations that take our stamp off a pod which someone else claimed after our first pass.
+
+    The key is set back to LWS's own, unless LWS has already written it into affinity terms.
+    """
+    operations = [_remove(LABELS, keys.LOCKSTEP_GROUP)]
+    operations += [_remove(LABELS, key) for key, value in stamp.labels.items() if pod.labels.get(key) == value]
+    operations += [
+        _remove(ANNOTATIONS, key) for key, value in stamp.annotations.items() if pod.annotations.get(key) == value
+    ]
+    if stamp.scheduling_group is not None and pod.scheduling_group == stamp.scheduling_group:
+        operations.append(Operation("remove", SCHEDULING_GROUP))
+    own = names.key_of_lws(member.namespace, member.leader_name)
+    if member.leader and member.key != own and keys.EXCLUSIVE_TOPOLOGY not in pod.annotations:
+        operations.append(Operation("replace", f"{LABELS}/{escape(keys.GROUP_KEY)}", own))
+    return operations
+
+
+def _admit(
+    request: Request, outcome: str, operations: list[Operation] | None = None, *, warning: str = "", provider: str = ""
+) -> Decision:
+    body = allow(request.uid, operations or (), (warning,) if warning else ())
+    return Decision(200, body, JSON, outcome, provider, request.uid)
+
+
+def _add(where: str, key: str, value: str) -> Operation:
+    return Operation("add", f"{where}/{escape(key)}", value)
+
+
+def _remove(where: str, key: str) -> Operation:
+    return Operation("remove", f"{where}/{escape(key)}")
