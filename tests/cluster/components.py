@@ -1,0 +1,93 @@
+"""The parts of the real control plane: which Go commands make them and which files their modules bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "components"
+"""One Go module per component: each pins other Kubernetes libraries, so they can't share one."""
+
+_VERSION = "k8s.io/component-base/version"
+_STAGES = ("node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease")
+_POD_STAGES = ("pod/fast/pod-ready", "pod/fast/pod-complete", "pod/fast/pod-delete")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One Go command: its package, what `go build` calls the binary, what we call it."""
+
+    package: str
+    built_as: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file we need beside the binaries: documents of a Go module, joined into one file."""
+
+    name: str
+    module: str
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One Go module of `components/` with everything that is taken out of it."""
+
+    name: str
+    commands: tuple[Command, ...]
+    assets: tuple[Asset, ...] = ()
+    ldflags: str = "-s -w"
+
+    @property
+    def folder(self) -> Path:
+        """Where go.mod, go.sum and tools.go are."""
+        return FOLDER / self.name
+
+
+def _kubernetes(name: str) -> Command:
+    return Command(f"k8s.io/kubernetes/cmd/{name}", name, name)
+
+
+def _crd(module: str, name: str) -> Asset:
+    return Asset(f"crds/{name}", module, (f"config/crd/bases/{name}",))
+
+
+COMPONENTS = (
+    Component(
+        "kubernetes",
+        tuple(map(_kubernetes, ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"))),
+        # Without these three /version says v0.0.0, and clients that ask for it misjudge the server.
+        ldflags=f"-s -w -X {_VERSION}.gitVersion=v1.37.2 -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=37",
+    ),
+    Component("etcd", (Command("go.etcd.io/etcd/server/v3", "server", "etcd"),)),
+    Component(
+        "lws",
+        (Command("sigs.k8s.io/lws/cmd", "cmd", "lws"),),
+        (_crd("sigs.k8s.io/lws", "leaderworkerset.x-k8s.io_leaderworkersets.yaml"),),
+    ),
+    Component(
+        "kwok",
+        (Command("sigs.k8s.io/kwok/cmd/kwok", "kwok", "kwok"),),
+        (
+            Asset(
+                "kwok-stages.yaml",
+                "sigs.k8s.io/kwok",
+                tuple(f"kustomize/stage/{stage}.yaml" for stage in _STAGES + _POD_STAGES),
+            ),
+        ),
+    ),
+    Component(
+        "coscheduling",
+        (
+            Command("sigs.k8s.io/scheduler-plugins/cmd/scheduler", "scheduler", "coscheduling"),
+            Command("sigs.k8s.io/scheduler-plugins/cmd/controller", "controller", "coscheduling-controller"),
+        ),
+        (
+            _crd("sigs.k8s.io/scheduler-plugins", "scheduling.x-k8s.io_podgroups.yaml"),
+            # The controller ends after two minutes where this one is not served.
+            _crd("sigs.k8s.io/scheduler-plugins", "scheduling.x-k8s.io_elasticquotas.yaml"),
+        ),
+    ),
+)

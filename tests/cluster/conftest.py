@@ -1,0 +1,88 @@
+"""Real control planes for tests: binaries once per machine, one control plane per test module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cluster import binaries as cache
+from tests.cluster import toolchain
+from tests.cluster.control_plane import ControlPlane, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from pathlib import Path
+
+    PlaneFactory = Callable[[Options], ControlPlane]
+
+_BINARIES = pytest.StashKey["Path | toolchain.BuildError"]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything that asks for binaries."""
+    for item in items:
+        if "binaries" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what is missing before the first test: a cold build takes longer than any test may."""
+    wanted = any("binaries" in getattr(item, "fixturenames", ()) for item in session.items)
+    if not wanted or session.config.option.collectonly:
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        try:
+            session.config.stash[_BINARIES] = cache.ensure()
+        except toolchain.BuildError as error:
+            session.config.stash[_BINARIES] = error
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Below a failure, print the last log lines of the control planes that the test used."""
+    outcome = yield
+    report = outcome.get_result()
+    if not report.failed:
+        return
+    for name, value in getattr(item, "funcargs", {}).items():
+        if isinstance(value, ControlPlane):
+            report.sections.append((f"control plane of {name}", value.report()))
+
+
+@pytest.fixture(scope="session")
+def binaries(pytestconfig: pytest.Config) -> Path:
+    """Folder of the binaries; fails where one can't be built."""
+    built = pytestconfig.stash[_BINARIES]
+    if isinstance(built, toolchain.BuildError):
+        pytest.fail(str(built), pytrace=False)
+    return built
+
+
+@pytest.fixture(scope="module")
+def start_plane(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlaneFactory]:
+    """A function that starts a control plane with the options given; all are stopped at the module's end."""
+    started: list[ControlPlane] = []
+
+    def start(options: Options) -> ControlPlane:
+        plane = ControlPlane(binaries, tmp_path_factory.mktemp("plane"), options)
+        started.append(plane)
+        plane.up()
+        return plane
+
+    yield start
+    for plane in reversed(started):
+        plane.down()
+
+
+@pytest.fixture(scope="module")
+def control_plane(start_plane: PlaneFactory) -> ControlPlane:
+    """Native gang scheduling, LWS, kwok, kube-scheduler."""
+    return start_plane(Options())
+
+
+@pytest.fixture(scope="module")
+def coscheduling_plane(start_plane: PlaneFactory) -> ControlPlane:
+    """The same with the kinds and the scheduler of scheduler-plugins."""
+    return start_plane(Options(coscheduling=True))
