@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cluster import toolchain
-from tests.cluster.components import COMPONENTS, Component
+from tests.cluster.catalogue import COMPONENTS, Component
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
