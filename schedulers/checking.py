@@ -1,36 +1,28 @@
 """Checks a configuration document against its schema, and says where in the file a problem stands."""
 
-from collections.abc import Hashable, Iterable
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
 
 import jsonschema
+import msgspec
 import yaml
 
-from schedulers.configuration import Misconfigured
+from gangs.intents import RULES, SCHEDULE_TIMEOUT, parse_word
+from schedulers.configuration import FIELDS_OF_WORDS, Misconfigured
+from schedulers.documents import Path, Unreadable, key_line, line_of, read_document
 from schedulers.registry import all_providers
 from schedulers.schema import configuration_schema
 
-LARGEST: Final = 1 << 20
-"""Bytes of a configuration file."""
-
-Path = tuple[str | int, ...]
+DEFAULTS: Final = "defaults"
+LONGEST_SHOWN: Final = 80
 
 
-class _NoDuplicates(yaml.SafeLoader):
-    """A safe loader that takes no aliases and no key twice."""
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """One thing that is wrong, at a line from 1."""
 
-
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Hashable, object]:
-    seen: dict[Hashable, object] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in seen:
-            raise yaml.MarkedYAMLError(problem=f'"{key}": must stand once', problem_mark=key_node.start_mark)
-        seen[key] = loader.construct_object(value_node, deep=True)
-    return seen
-
-
-_NoDuplicates.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+    line: int
+    message: str
 
 
 def check_document(path: str, text: str) -> dict[str, object]:
@@ -43,94 +35,78 @@ def check_document(path: str, text: str) -> dict[str, object]:
     Raises:
         Misconfigured: with every problem and its line.
     """
-    if len(text) > LARGEST:
-        raise Misconfigured(f"{path}: must be at most {LARGEST} bytes, got {len(text)}")
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, yaml.SafeLoader)):
-            raise Misconfigured(f"{path}: must hold no YAML alias")
-        node = yaml.compose(text, yaml.SafeLoader)
-        document = yaml.load(text, _NoDuplicates)  # noqa: S506 - a SafeLoader with checks added
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise Misconfigured(f"{path}:{_line_of(error)}: must be YAML, got {_problem_of(error)}") from error
-    validator = jsonschema.Draft202012Validator(configuration_schema(all_providers()))
-    problems = sorted((tuple(e.absolute_path), _message(e)) for e in _flat(validator.iter_errors(document)))
+        document, node = read_document(text)
+    except Unreadable as error:
+        raise Misconfigured(f"{path}:{error.line}: document: {error.problem}") from error
+    problems = sorted({*_against_schema(document, node), *_broken_words(document, node)})
     if problems:
-        raise Misconfigured("\n".join(f"{path}:{line_of(node, where)}: {message}" for where, message in problems))
-    return dict(document)
+        raise Misconfigured("\n".join(f"{path}:{problem.line}: {problem.message}" for problem in problems))
+    return cast("dict[str, object]", document)
 
 
-def line_of(node: yaml.Node | None, where: Path) -> int:
-    """Find the line, from 1, of the value at `where`; of the nearest parent that is there."""
-    line = 1 if node is None else node.start_mark.line + 1
-    for step in where:
-        node = _child(node, step)
-        if node is None:
-            return line
-        line = node.start_mark.line + 1
-    return line
+def _against_schema(document: object, node: yaml.Node | None) -> Iterator[Problem]:
+    validator = jsonschema.Draft202012Validator(configuration_schema(all_providers()))
+    for error in validator.iter_errors(document):
+        where = tuple(error.absolute_path)
+        if where[:1] == (DEFAULTS,) and len(where) > 1:
+            continue  # the words have their own rules, and their own sentences
+        for message, key in _messages(error, where):
+            yield Problem(line_of(node, where) if key is None else key_line(node, where, key), message)
 
 
-def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
-    if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step]  # type: ignore[no-any-return]
-    return None
-
-
-def _flat(errors: Iterable[jsonschema.ValidationError]) -> Iterable[jsonschema.ValidationError]:
-    """Give each unknown key and bad key its own error, at the key's own place."""
-    for error in errors:
-        if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-            schema = error.schema if isinstance(error.schema, dict) else {}
-            known = schema.get("properties", {})
-            for key in error.instance:
-                if key not in known:
-                    yield _moved(error, (*error.absolute_path, key))
-        elif error.parent is None and error.validator == "propertyNames":
-            yield _moved(error, (*error.absolute_path, str(error.instance)))
-        else:
-            yield error
-
-
-def _moved(error: jsonschema.ValidationError, where: Path) -> jsonschema.ValidationError:
-    return jsonschema.ValidationError(error.message, validator=error.validator, path=where, instance=error.instance)
-
-
-def _message(error: jsonschema.ValidationError) -> str:
-    path = field_path(tuple(error.absolute_path))
+def _messages(error: jsonschema.ValidationError, where: Path) -> Iterable[tuple[str, str | None]]:
+    """Give each problem of an error, and the key that is the culprit where it is a key."""
+    path, got = field_path(where), _shown(error.instance)
+    instance = cast("Mapping[str, object]", error.instance)
     match error.validator:
         case "additionalProperties":
-            return f"{path}: must be a known key"
+            schema = cast("Mapping[str, Mapping[str, object]]", error.schema)
+            known = schema["properties"]
+            rule = f"hold no other keys than {', '.join(sorted(known))}"
+            return [(f"{path}: must {rule}, got {_shown(key)}", key) for key in instance if key not in known]
         case "required":
-            missing = error.message.split("'")[1]
-            return f"{field_path((*error.absolute_path, missing))}: must be set, got nothing"
+            missing = [key for key in cast("list[str]", error.validator_value) if key not in instance]
+            return [(f"{field_path((*where, key))}: must be set, got nothing", None) for key in missing]
+        case "pattern" | "maxLength":
+            return [(f"{path}: must have DNS subdomains as keys, got {got}", str(error.instance))]
         case "const":
-            return f"{path}: must be {_shown(error.validator_value)}, got {_shown(error.instance)}"
+            return [(f"{path}: must be {_shown(error.validator_value)}, got {got}", None)]
         case "enum":
             choices = ", ".join(_shown(choice) for choice in cast("list[str]", error.validator_value))
-            return f"{path}: must be one of {choices}, got {_shown(error.instance)}"
-        case _:
-            return f"{path}: must keep {error.validator} {_shown(error.validator_value)}, got {_shown(error.instance)}"
+            return [(f"{path}: must be one of {choices}, got {got}", None)]
+    return [(f"{path}: must be a mapping, got {got}", None)]
+
+
+def _broken_words(document: object, node: yaml.Node | None) -> Iterator[Problem]:
+    defaults = document.get(DEFAULTS) if isinstance(document, dict) else None
+    if not isinstance(defaults, dict):
+        return
+    for word, field in FIELDS_OF_WORDS.items():
+        if field in defaults and not _keeps_rule(word, defaults[field]):
+            where = (DEFAULTS, field)
+            message = f"{field_path(where)}: must {RULES[word]}, got {_shown(defaults[field])}"
+            yield Problem(line_of(node, where), message)
+
+
+def _keeps_rule(word: str, value: object) -> bool:
+    kind = int if word == SCHEDULE_TIMEOUT else str
+    return type(value) is kind and parse_word(word, str(value)) is not None
 
 
 def field_path(where: Path) -> str:
-    """Render a path as `a.b[0].c`, `document` for the whole."""
+    """Render a path as `a.b[0].c`, a key that holds more than letters as `a[my.key]`, `document` for the whole."""
     text = ""
     for step in where:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, str) and step.isalnum():
+            text += f".{step}" if text else step
+        else:
+            text += f"[{step}]"
     return text or "document"
 
 
 def _shown(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004 - a line's worth
-
-
-def _line_of(error: Exception) -> int:
-    mark = getattr(error, "problem_mark", None)
-    return 1 if mark is None else int(mark.line) + 1
-
-
-def _problem_of(error: Exception) -> str:
-    return getattr(error, "problem", None) or type(error).__name__
+    if value is None:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."

@@ -64,14 +64,28 @@ def load_configuration(path: str | None) -> Configuration:
     """
     if path is None:
         return default_configuration()
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"{path}: must be a readable UTF-8 file, got {error}") from error
     # The checker brings jsonschema and a YAML parser: only a process that has a file pays for them.
     from schedulers.checking import check_document  # noqa: PLC0415
 
-    return configuration_of(check_document(path, text))
+    return configuration_of(check_document(path, _read(path)))
+
+
+def _read(path: str) -> str:
+    from schedulers.documents import LARGEST  # noqa: PLC0415 - as above
+
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise Misconfigured(f"{path}:1: document: must be at most {LARGEST} bytes, got more")
+        return data.decode()
+    except OSError as error:
+        raise Misconfigured(f"{path}: must be a readable file, got {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Misconfigured(
+            f"{path}:{line}: document: must be UTF-8, got byte {error.object[error.start]:#04x}"
+        ) from error
 
 
 def configuration_of(document: Mapping[str, object]) -> Configuration:

@@ -161,6 +161,7 @@ class Provider(Protocol):
         title: the scheduler's name for people.
         scheduler_names: `spec.schedulerName` values that mean it when nothing else is configured.
         kinds: kinds of group object, the preferred one first; the first that the cluster serves is used.
+        minimum: dotted path below `spec` of a group object's minimum.
         rights: what the reconciler needs for it.
         late_workers: what it can promise for late workers.
         words: intent words that it honours.
@@ -171,6 +172,7 @@ class Provider(Protocol):
     title: str
     scheduler_names: tuple[str, ...]
     kinds: tuple[GroupKind, ...]
+    minimum: str
     rights: tuple[Right, ...]
     late_workers: LateWorkers
     words: frozenset[str]
@@ -195,6 +197,17 @@ class ForgetsWaiting(Protocol):
     """
 
     touch: str
+
+
+@runtime_checkable
+class HoldsDeleted(Protocol):
+    """A scheduler whose finalizer keeps a deleted group object while pods refer to it.
+
+    Attributes:
+        finalizer: taken off when an object that is still needed was deleted, so that it can be made anew.
+    """
+
+    finalizer: str
 
 
 def podgroup_rights(api_group: str) -> tuple[Right, ...]:

@@ -34,6 +34,7 @@ class Coscheduling:
     title = "Coscheduling (scheduler-plugins)"
     scheduler_names = ("scheduler-plugins-scheduler",)
     kinds = (V1ALPHA1,)
+    minimum = "minMember"
     rights = podgroup_rights(API_GROUP)
     late_workers = LateWorkers(
         Arrival.EXIST,

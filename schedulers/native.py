@@ -34,6 +34,7 @@ class Native:
     title = "kube-scheduler"
     scheduler_names = ("default-scheduler",)
     kinds = (V1BETA1, V1ALPHA2)
+    minimum = MIN_COUNT
     rights = podgroup_rights(API_GROUP)
     late_workers = LateWorkers(
         Arrival.EXIST,
@@ -42,6 +43,9 @@ class Native:
     )
     words = frozenset({intents.PRIORITY_CLASS})
     own_keys: dict[str, str] = {}  # noqa: RUF012 - the contract's attribute, never changed
+
+    finalizer = "scheduling.k8s.io/podgroup-protection"
+    """Put on by the API server, taken off by the controller manager once no pod refers to the PodGroup."""
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:  # noqa: ARG002 - the contract's signature
         """Refer to the PodGroup from the pod's spec."""

@@ -8,10 +8,13 @@ from schedulers.configuration import API_VERSION, KIND, RECREATE, REPORT
 from schedulers.contract import Provider
 from schedulers.registry import usual_schedulers
 
-_SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-_TOPOLOGY: Final = (
-    r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(,(required|preferred))?$"
-)
+_PART: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_PART}(\.{_PART})*"
+_LABEL_NAME: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_TOPOLOGY: Final = f"({_SUBDOMAIN}/)?{_LABEL_NAME}(,(required|preferred))?"
+
+_END: Final = r"$(?!\n)"
+"""End of the text; in some dialects `$` alone also stands before a last newline."""
 
 
 def configuration_schema(providers: Mapping[str, Provider]) -> dict[str, object]:
@@ -28,7 +31,7 @@ def configuration_schema(providers: Mapping[str, Provider]) -> dict[str, object]
             "schedulers": {
                 "description": "spec.schedulerName of pods -> provider; all other schedulers' pods are left alone",
                 "type": "object",
-                "propertyNames": {"pattern": _SUBDOMAIN, "maxLength": 253},
+                "propertyNames": {"pattern": f"^{_SUBDOMAIN}{_END}", "maxLength": 253},
                 "additionalProperties": {"enum": sorted(providers)},
                 "default": usual_schedulers(providers),
             },
@@ -48,10 +51,14 @@ def configuration_schema(providers: Mapping[str, Provider]) -> dict[str, object]
 
 
 def _words() -> dict[str, object]:
-    name = {"type": "string", "pattern": _SUBDOMAIN, "maxLength": 253}
+    name = {"type": "string", "pattern": f"^{_SUBDOMAIN}{_END}", "maxLength": 253}
     return {
         "queue": name,
         "priorityClass": name,
         "scheduleTimeout": {"description": "seconds", "type": "integer", "minimum": 1, "maximum": LONGEST_TIMEOUT},
-        "topology": {"description": "node label key[,required|preferred]", "type": "string", "pattern": _TOPOLOGY},
+        "topology": {
+            "description": "node label key[,required|preferred]",
+            "type": "string",
+            "pattern": f"^{_TOPOLOGY}{_END}",
+        },
     }

@@ -35,6 +35,7 @@ class Volcano:
     title = "Volcano"
     scheduler_names = ("volcano",)
     kinds = (V1BETA1,)
+    minimum = "minMember"
     rights = podgroup_rights(API_GROUP)
     late_workers = LateWorkers(
         Arrival.EXIST,

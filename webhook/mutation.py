@@ -7,9 +7,9 @@ import msgspec
 
 from gangs import keys, names
 from gangs.members import Malformed, Member, read_member
+from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
 from schedulers.contract import Provider, Stamp
-from schedulers.volcano import GROUP_NAME as LWS_PROVIDER_ANNOTATION
 from webhook.reviews import (
     JSON,
     TEXT,
@@ -90,7 +90,7 @@ class Decider:
         group = names.group_name(member.namespace, member.lws, member.index, member.revision, key)
         stamp = provider.stamp(group, leader=member.leader)
         mark = pod.labels.get(keys.LOCKSTEP_GROUP)
-        if claimed_by_other(pod, member, provider, group):
+        if other_claim(pod, member, provider, group) is not None:
             if mark != group:
                 return _admit(request, UNCHANGED)
             return _admit(request, WITHDRAWN, withdrawal(pod, member, stamp))
@@ -102,19 +102,6 @@ class Decider:
         if not operations:
             return _admit(request, UNCHANGED)
         return _admit(request, STAMPED, operations, provider=provider.name)
-
-
-def claimed_by_other(pod: View, member: Member, provider: Provider, group: str) -> bool:
-    """Tell whether someone else has put the pod into a group.
-
-    That is another group of the pod's scheduler, or the stamp of LWS's own Volcano provider, which LWS puts on the
-    pods of every scheduler once it is on.
-    """
-    claim = provider.claim(pod)
-    if claim is not None and claim.group != group:
-        return True
-    own = names.lws_volcano_group_name(member.lws, member.index, member.revision)
-    return pod.annotations.get(LWS_PROVIDER_ANNOTATION) == own
 
 
 def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:

@@ -1,0 +1,68 @@
+"""What the reconciler may do: values that `decisions` returns and `writing` carries out."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from schedulers.contract import GroupKind
+
+
+class CreateGroup(msgspec.Struct, frozen=True, tag=True):
+    """Create a group object."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    body: Mapping[str, object]
+
+
+class PatchGroup(msgspec.Struct, frozen=True, tag=True):
+    """Change a group object by a merge patch that names its UID."""
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    body: Mapping[str, object]
+
+
+class PatchPod(msgspec.Struct, frozen=True, tag=True):
+    """Change a pod's labels and annotations by a merge patch that names its UID."""
+
+    namespace: str
+    name: str
+    body: Mapping[str, object]
+
+
+class DeletePod(msgspec.Struct, frozen=True, tag=True):
+    """Delete a pod, only if it still is the one with this UID."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class Say(msgspec.Struct, frozen=True, tag=True):
+    """Tell the users of the LWS, by an event.
+
+    Attributes:
+        reason: CamelCase, for machines.
+        message: for people.
+        subject: what it is said about; one event for each reason and subject.
+        type: `Warning` when something is wrong, else `Normal`.
+    """
+
+    reason: str
+    message: str
+    subject: str
+    type: Literal["Normal", "Warning"] = "Warning"
+
+
+class LookAgain(msgspec.Struct, frozen=True, tag=True):
+    """Decide again after some seconds, whatever happens meanwhile."""
+
+    seconds: float
+    reason: str
+
+
+Action = CreateGroup | PatchGroup | PatchPod | DeletePod | Say | LookAgain

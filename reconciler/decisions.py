@@ -1,0 +1,97 @@
+"""What to do about one replica, given what the cache shows.
+
+Pure and level-triggered: the same sight gives the same answer, whatever happened before.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from reconciler.actions import Action, Say
+from reconciler.keeping import keep_group
+from reconciler.mending import mend_unstamped
+from reconciler.replicas import Sight
+from reconciler.rolls import Roll, call_roll, opted_out, waits
+from schedulers.claims import other_claim
+from schedulers.configuration import Configuration
+from schedulers.contract import Claim, GroupKind, Provider
+
+Served = Callable[[Sequence[GroupKind]], GroupKind | None]
+"""Gives the first of some kinds that the cluster serves."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What is to be done about a replica, and what is to be counted of it.
+
+    Attributes:
+        actions: in order.
+        provider: name of its provider, empty for none.
+        unstamped: pods that were admitted without their group.
+        dropped: pods whose stamp the API server has dropped.
+        waiting: whether members of an existing group wait for their scheduler.
+    """
+
+    actions: tuple[Action, ...] = ()
+    provider: str = ""
+    unstamped: int = 0
+    dropped: int = 0
+    waiting: bool = False
+
+
+def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcome:
+    """Decide what to do about one live leader's replica.
+
+    Args:
+        sight: what the cache holds about it.
+        configuration: which schedulers are ours, what to repair.
+        served: which group kinds the cluster has.
+    """
+    leader = sight.leader
+    provider = configuration.provider(leader.spec.scheduler_name)
+    if provider is None or leader.leaving or leader.finished or opted_out(leader):
+        return Outcome()
+    claim = other_claim(leader, sight.member, provider, sight.member.group)
+    if claim is not None:
+        return Outcome((_stand_down(provider, claim),), provider.name)
+    roll = call_roll(sight, provider, configuration)
+    return Outcome(
+        actions=(
+            *mend_unstamped(sight, provider, configuration, roll),
+            *_say_strange(roll, provider),
+            *_keep(sight, provider, configuration, roll, served),
+        ),
+        provider=provider.name,
+        unstamped=len(roll.unstamped),
+        dropped=len(roll.dropped),
+        waiting=sight.group is not None and any(waits(pod) for pod in roll.members),
+    )
+
+
+def _keep(
+    sight: Sight, provider: Provider, configuration: Configuration, roll: Roll, served: Served
+) -> Iterator[Action]:
+    if not roll.members:
+        return
+    kind = served(provider.kinds)
+    if kind is None:
+        titles = ", ".join(kind.title for kind in provider.kinds)
+        yield Say("GroupKindNotServed", f"the cluster serves none of {titles}: no group is made", provider.name)
+        return
+    yield from keep_group(sight, provider, configuration, roll, kind)
+
+
+def _stand_down(provider: Provider, claim: Claim) -> Say:
+    """Say that someone else's group is in charge; once for each LWS."""
+    message = f"pods carry {claim.path} of someone else: no {provider.name} groups are made for them"
+    return Say("GroupOfOther", message, provider.name, type="Normal")
+
+
+def _say_strange(roll: Roll, provider: Provider) -> Iterator[Action]:
+    """Say that the API server has dropped stamps (once for each LWS), or that workers don't follow their leader."""
+    if roll.dropped:
+        message = "the API server drops spec.schedulingGroup (gate GenericWorkload is off): pods are placed one by one"
+        yield Say("StampDropped", message, provider.name)
+    for pod in roll.strangers:
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        message = f"pod {name}: is of another scheduler or group than its leader, which is in {provider.name}'s"
+        yield Say("NotWithItsLeader", message, pod.metadata.uid)

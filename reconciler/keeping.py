@@ -1,0 +1,86 @@
+"""Keeps the group object of a replica what it should be."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gangs import keys
+from gangs.intents import RULES
+from gangs.resources import ResourceError
+from reconciler.actions import Action, CreateGroup, LookAgain, PatchGroup, Say
+from reconciler.mending import fits_later
+from reconciler.objects import GroupObject
+from reconciler.replicas import NotYet, Sight, read_replica, read_words
+from reconciler.rolls import Roll
+from reconciler.wanted import difference, group_object
+from schedulers.configuration import Configuration
+from schedulers.contract import GroupKind, HoldsDeleted, Provider, Replica
+
+STALE_GROUP: Final = 1.0
+"""Seconds until a group in the way is looked at again, should its deletion not be seen."""
+
+
+def keep_group(
+    sight: Sight, provider: Provider, configuration: Configuration, roll: Roll, kind: GroupKind
+) -> Iterator[Action]:
+    """Bring the group object to what it should be, for a replica that has members."""
+    lost = () if fits_later(provider) else roll.unstamped
+    strangers = len(roll.dropped) + len(roll.strangers) + len(lost)
+    try:
+        replica = read_replica(sight, provider, configuration.defaults, strangers=strangers)
+    except ResourceError as error:
+        yield Say("BadTemplate", f"no group is made: {error}", str(error))
+        return
+    if isinstance(replica, NotYet):
+        yield LookAgain(replica.seconds, replica.reason)
+        return
+    yield from write_group(sight, provider, replica, kind)
+    yield from say_words(sight, provider, configuration, replica)
+
+
+def write_group(sight: Sight, provider: Provider, replica: Replica, kind: GroupKind) -> Iterator[Action]:
+    """Create the group object, repair it, or wait for the one in the way to go."""
+    spec = provider.spec(replica, kind)
+    live = sight.group
+    if live is None:
+        body = group_object(replica, kind, spec, sight.leader)
+        yield CreateGroup(kind, replica.namespace, replica.group, body)
+    elif not ours(live, sight):
+        message = f"{kind.title} {replica.group}: is not ours, and is left as it is"
+        yield Say("GroupOwnedByOther", message, replica.group)
+    elif live.metadata.deletion_timestamp is not None:
+        yield from release(live, provider, kind)
+    elif not owned_by_leader(live, sight):
+        yield LookAgain(STALE_GROUP, "the group of a dead leader is still there")
+    elif (patch := difference(replica, spec, live)) is not None:
+        yield PatchGroup(kind, replica.namespace, replica.group, patch)
+
+
+def ours(live: GroupObject, sight: Sight) -> bool:
+    """Tell whether a group object is Lockstep's: by its label, or by its owner when someone took the label off."""
+    return keys.LOCKSTEP_GROUP in (live.metadata.labels or {}) or owned_by_leader(live, sight)
+
+
+def owned_by_leader(live: GroupObject, sight: Sight) -> bool:
+    """Tell whether this very leader controls a group object; the name alone doesn't say so."""
+    owner = live.metadata.controller
+    return owner is not None and owner.uid == sight.leader.metadata.uid
+
+
+def release(live: GroupObject, provider: Provider, kind: GroupKind) -> Iterator[Action]:
+    """Let a deleted object go that is still needed, so that it can be made anew: a deletion can't be undone."""
+    finalizers = live.metadata.finalizers or []
+    if isinstance(provider, HoldsDeleted) and provider.finalizer in finalizers:
+        rest = [name for name in finalizers if name != provider.finalizer]
+        body = {"metadata": {"uid": live.metadata.uid, "finalizers": rest or None}}
+        yield PatchGroup(kind, live.metadata.namespace, live.metadata.name, body)
+    yield LookAgain(STALE_GROUP, "a deleted group is still there")
+
+
+def say_words(sight: Sight, provider: Provider, configuration: Configuration, replica: Replica) -> Iterator[Action]:
+    """Say which intent words are broken, and which the scheduler can't honour."""
+    for problem in read_words(sight, provider, configuration.defaults)[1]:
+        yield Say("BadWord", problem, problem)
+    for word in replica.intent.words():
+        if word not in provider.words:
+            message = f"{keys.WORD_PREFIX}{word}: {provider.title} has nothing of the kind ({RULES[word]})"
+            yield Say("WordNotHonoured", message, word)

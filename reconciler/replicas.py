@@ -1,0 +1,187 @@
+"""One incarnation of a replica as the cache shows it: who belongs to it, how large it is really built, what it asks."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from gangs import intents, keys, late
+from gangs.members import Member
+from gangs.resources import PodResources, Requests, replica_requests, to_quantities
+from reconciler.objects import (
+    POD,
+    STATEFUL_SET,
+    ControllerRevision,
+    GroupObject,
+    LeaderWorkerSet,
+    Namespace,
+    Pod,
+    RevisionData,
+    StatefulSet,
+)
+from reconciler.wanted import minimum_of
+from schedulers.contract import Arrival, Provider, Replica
+
+PATIENCE: Final = 2.0
+"""Seconds to wait for a worker StatefulSet before the leader's size annotation is believed."""
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """Everything the cache holds about one leader's replica.
+
+    Attributes:
+        leader: the live leader pod.
+        member: what it says of itself.
+        group: the group object of the name that its members compute.
+        workers: pods that name it as their leader, of any incarnation.
+        stateful_set: the StatefulSet of the leader's name.
+        lws: the LeaderWorkerSet.
+        revisions: ControllerRevisions of the LWS.
+        namespace: the namespace.
+        age: seconds since this leader was first seen.
+        recreations: how often a leader of this name has been deleted for want of a stamp.
+    """
+
+    leader: Pod
+    member: Member
+    group: GroupObject | None = None
+    workers: Sequence[Pod] = ()
+    stateful_set: StatefulSet | None = None
+    lws: LeaderWorkerSet | None = None
+    revisions: Sequence[ControllerRevision] = ()
+    namespace: Namespace | None = None
+    age: float = 0.0
+    recreations: int = 0
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """Leader and workers of this incarnation."""
+        return (self.leader, *self.own_workers())
+
+    @property
+    def worker_set(self) -> StatefulSet | None:
+        """The StatefulSet of this incarnation's workers: it is controlled by this very leader pod."""
+        owner = None if self.stateful_set is None else self.stateful_set.metadata.controller
+        ours = owner is not None and owner.kind == POD and owner.uid == self.leader.metadata.uid
+        return self.stateful_set if ours else None
+
+    def own_workers(self) -> tuple[Pod, ...]:
+        """Workers of this incarnation, by the chain of controllers: labels can be forged, UIDs can't."""
+        if self.worker_set is None:
+            return ()
+        return tuple(pod for pod in self.workers if controlled_by(pod, self.worker_set.metadata.uid))
+
+
+class NotYet(msgspec.Struct, frozen=True):
+    """The replica can't be judged yet.
+
+    Attributes:
+        reason: why, for logs.
+        seconds: when to look again at the latest.
+    """
+
+    reason: str
+    seconds: float
+
+
+def controlled_by(pod: Pod, uid: str) -> bool:
+    """Tell whether the StatefulSet with `uid` controls a pod."""
+    owner = pod.metadata.controller
+    return owner is not None and owner.kind == STATEFUL_SET and owner.uid == uid
+
+
+def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, strangers: int = 0) -> Replica | NotYet:
+    """Compute what a group object depends on.
+
+    Args:
+        sight: what the cache holds.
+        provider: the pods' scheduler.
+        defaults: intent words of the configuration.
+        strangers: pods of the replica that are no members and can't become any; the minimum goes without them.
+
+    Raises:
+        gangs.resources.ResourceError: when a template asks for something that is no quantity.
+    """
+    if sight.lws is None:
+        return NotYet("its LeaderWorkerSet is not in the cache", 1.0)
+    size = real_size(sight)
+    why = late.why_late(sight.lws.spec.startup_policy, sight.lws.metadata.annotations or {}, size)
+    if why is None and size > 1 and sight.worker_set is None and sight.group is None and sight.age < PATIENCE:
+        return NotYet("its worker StatefulSet is not there yet: the size is a guess", PATIENCE - sight.age)
+    requests = whole_requests(sight, size)
+    if requests is None:
+        return NotYet("the template of its workers is not in the cache", 1.0)
+    member = sight.member
+    return Replica(
+        namespace=member.namespace,
+        lws=member.lws,
+        index=member.index,
+        revision=member.revision,
+        group=member.group or "",
+        size=size,
+        minimum=_minimum(sight, provider, size - strangers, late_workers=why is not None),
+        requests=to_quantities(requests),
+        late=why,
+        priority_class=sight.leader.spec.priority_class_name,
+        intent=read_words(sight, provider, defaults)[0],
+    )
+
+
+def _minimum(sight: Sight, provider: Provider, size: int, *, late_workers: bool) -> int:
+    workers = sight.own_workers()
+    return late.minimum(
+        size,
+        late=late_workers,
+        workers=len(workers),
+        arrived=have_arrived(workers, real_size(sight) - 1, provider.late_workers.arrival),
+        live=None if sight.group is None else minimum_of(sight.group.spec, provider.minimum),
+    )
+
+
+def real_size(sight: Sight) -> int:
+    """Give the size as it is built: the worker StatefulSet's replicas and the leader, or the annotation's guess."""
+    return sight.member.size if sight.worker_set is None else sight.worker_set.spec.replicas + 1
+
+
+def have_arrived(workers: Sequence[Pod], needed: int, arrival: Arrival) -> bool:
+    """Tell whether all late workers have arrived."""
+    there = [pod for pod in workers if not pod.finished and (arrival is Arrival.EXIST or pod.bound)]
+    return len(there) >= needed
+
+
+def whole_requests(sight: Sight, size: int) -> Requests | None:
+    """Sum what the replica asks for; `None` while the workers' template is unknown."""
+    workers = [pod for pod in sight.own_workers() if not pod.finished][: size - 1]
+    template = worker_template(sight)
+    if template is None and len(workers) < size - 1:
+        return None
+    return replica_requests(sight.leader, workers, template, size)
+
+
+def worker_template(sight: Sight) -> PodResources | None:
+    """Find the template of the workers: of their StatefulSet, else of the revision that the leader was built from."""
+    if sight.worker_set is not None:
+        return sight.worker_set.spec.template.spec
+    data = revision_data(sight.revisions, sight.member.revision)
+    return None if data is None else data.spec.leader_worker_template.worker_template.spec
+
+
+def revision_data(revisions: Iterable[ControllerRevision], revision: str) -> RevisionData | None:
+    """Find the LWS's own revision of that hash; the label stands on revisions of its StatefulSets too."""
+    for candidate in revisions:
+        owner = candidate.metadata.controller
+        if owner is None or owner.kind != keys.LWS_KIND:
+            continue
+        if (candidate.metadata.labels or {}).get(keys.REVISION) == revision:
+            return msgspec.json.decode(candidate.data, type=RevisionData)
+    return None
+
+
+def read_words(sight: Sight, provider: Provider, defaults: intents.Intent) -> tuple[intents.Intent, list[str]]:
+    """Read the intent words of a replica and what is wrong with them."""
+    levels = [intents.Level("pod", sight.leader.annotations)]
+    if sight.lws is not None:
+        levels.append(intents.Level("leaderworkerset", sight.lws.metadata.annotations or {}))
+    if sight.namespace is not None:
+        levels.append(intents.Level("namespace", sight.namespace.metadata.annotations or {}))
+    return intents.read_intent(levels, provider.own_keys, defaults)

@@ -1,0 +1,55 @@
+"""The pods of a replica by what they carry."""
+
+import msgspec
+
+from gangs import keys
+from reconciler.objects import Pod
+from reconciler.replicas import Sight
+from schedulers.claims import other_claim
+from schedulers.configuration import Configuration
+from schedulers.contract import Provider
+
+
+class Roll(msgspec.Struct, frozen=True):
+    """The pods of a replica by what they carry.
+
+    Attributes:
+        members: pods of its group.
+        dropped: labelled as ours, but without the field: the API server's gate is off.
+        unstamped: pods that nobody has put into a group.
+        strangers: pods in someone else's group, or of another scheduler.
+    """
+
+    members: tuple[Pod, ...]
+    dropped: tuple[Pod, ...]
+    unstamped: tuple[Pod, ...]
+    strangers: tuple[Pod, ...]
+
+
+def call_roll(sight: Sight, provider: Provider, configuration: Configuration) -> Roll:
+    """Sort the pods of a replica by what they carry."""
+    places: dict[str, list[Pod]] = {"members": [], "dropped": [], "unstamped": [], "strangers": []}
+    for pod in sight.pods:
+        places[_place(pod, sight, provider, configuration)].append(pod)
+    return Roll(**{place: tuple(pods) for place, pods in places.items()})
+
+
+def opted_out(pod: Pod) -> bool:
+    """Tell whether a pod's template keeps Lockstep away."""
+    return pod.labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT
+
+
+def waits(pod: Pod) -> bool:
+    """Tell whether a pod waits for its scheduler: no node, and no gate of anyone that holds it back."""
+    return not pod.bound and not pod.finished and not pod.leaving and not pod.spec.scheduling_gates
+
+
+def _place(pod: Pod, sight: Sight, provider: Provider, configuration: Configuration) -> str:
+    member = sight.member
+    if configuration.provider(pod.spec.scheduler_name) is not provider:
+        return "strangers"
+    if other_claim(pod, member, provider, member.group) is not None:
+        return "strangers"
+    if provider.claim(pod) is not None:
+        return "members"
+    return "dropped" if keys.LOCKSTEP_GROUP in pod.labels else "unstamped"

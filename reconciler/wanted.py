@@ -1,0 +1,104 @@
+"""The group object that a replica should have, and what is different about the one it has."""
+
+from collections.abc import Mapping
+
+from gangs import keys
+from gangs.resources import equal_resources
+from reconciler.objects import GroupObject, Pod
+from schedulers.contract import GroupKind, Replica, Spec
+
+Json = dict[str, object]
+
+
+def group_labels(replica: Replica) -> dict[str, str]:
+    """Compute the labels of a group object: ours, and LWS's so that a set's groups can be selected."""
+    return {
+        keys.LOCKSTEP_GROUP: replica.group,
+        keys.LWS_NAME: replica.lws,
+        keys.GROUP_INDEX: str(replica.index),
+        keys.REVISION: replica.revision,
+    }
+
+
+def group_object(replica: Replica, kind: GroupKind, spec: Spec, leader: Pod) -> Json:
+    """Build the whole object for its creation.
+
+    Its controller is the leader pod, so that it goes with the incarnation. `blockOwnerDeletion` stays unset: see
+    DECISIONS.md.
+    """
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {
+            "name": replica.group,
+            "namespace": replica.namespace,
+            "labels": group_labels(replica),
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": leader.metadata.name,
+                    "uid": leader.metadata.uid,
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": dict(spec.fields),
+    }
+
+
+def difference(replica: Replica, spec: Spec, live: GroupObject) -> Json | None:
+    """Compute the merge patch (RFC 7386) that gives our fields their values back; `None` when nothing is amiss.
+
+    Only fields we own are compared, one by one; what is written once is not; fields of others are not looked at. The
+    patch names the object's UID, so that it can't hit a successor of the same name.
+    """
+    changes: Json = {}
+    _compare("", spec.fields, live.spec, spec, changes)
+    have = live.metadata.labels or {}
+    labels = {key: value for key, value in group_labels(replica).items() if have.get(key) != value}
+    if not changes and not labels:
+        return None
+    patch: Json = {"metadata": {"uid": live.metadata.uid, **({"labels": labels} if labels else {})}}
+    if changes:
+        patch["spec"] = changes
+    return patch
+
+
+def minimum_of(spec: Mapping[str, object], path: str) -> int | None:
+    """Read the minimum from a group object's spec, at a dotted path."""
+    value: object = spec
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) else None
+
+
+def _compare(path: str, wanted: Mapping[str, object], live: Mapping[str, object], spec: Spec, changes: Json) -> None:
+    for name, value in wanted.items():
+        where = f"{path}.{name}" if path else name
+        have = live.get(name)
+        if where in spec.fixed:
+            continue
+        if where in spec.quantities:
+            if not _same_amounts(value, have):
+                changes[name] = _replacing(value, have)
+        elif isinstance(value, Mapping):
+            below: Json = {}
+            _compare(where, value, have if isinstance(have, Mapping) else {}, spec, below)
+            if below:
+                changes[name] = below
+        elif value != have:
+            changes[name] = value
+
+
+def _same_amounts(wanted: object, have: object) -> bool:
+    if not isinstance(wanted, Mapping) or not isinstance(have, Mapping | None):
+        return False
+    return equal_resources(wanted, have)
+
+
+def _replacing(wanted: object, have: object) -> Json:
+    """Give the merge patch that makes a map exactly what is wanted: keys too many go."""
+    assert isinstance(wanted, Mapping)  # noqa: S101 - `_same_amounts` has looked
+    surplus = set(have) - set(wanted) if isinstance(have, Mapping) else set()
+    return {**wanted, **dict.fromkeys(sorted(surplus), None)}
