@@ -10,6 +10,15 @@ from gangs import keys, names
 MOST_PODS: Final = 2**31 - 1
 """LWS declares size and index as int32."""
 
+MOST_DIGITS: Final = len(str(MOST_PODS))
+
+MOST_SHOWN: Final = 63
+"""Characters of a culprit that are repeated to the user; a label value has no more."""
+
+NAME_PATH: Final = f"metadata.labels[{keys.LWS_NAME}]"
+INDEX_PATH: Final = f"metadata.labels[{keys.GROUP_INDEX}]"
+SIZE_PATH: Final = f"metadata.annotations[{keys.SIZE}]"
+
 
 class Malformed(ValueError):  # noqa: N818 - reads as what the pod is
     """An LWS pod whose labels or annotations are not what LWS writes.
@@ -23,10 +32,16 @@ class Malformed(ValueError):  # noqa: N818 - reads as what the pod is
     def __init__(self, path: str, rule: str, got: str | None) -> None:
         """Keep the parts and render `<path>: must <rule>, got <value>`."""
         self.path, self.rule, self.got = path, rule, got
-        super().__init__(f"{path}: must {rule}, got " + ("nothing" if got is None else f'"{got}"'))
+        super().__init__(f"{path}: must {rule}, got {'nothing' if got is None else shown(got)}")
 
 
-class Member(msgspec.Struct, frozen=True):
+def shown(text: str) -> str:
+    """Quote a culprit for a message: short, and in the ASCII that an HTTP warning header can carry."""
+    plain = text[:MOST_SHOWN].encode("unicode_escape").decode("ascii")
+    return f'"{plain}"' if len(text) <= MOST_SHOWN else f'"{plain}..."'
+
+
+class Member(msgspec.Struct, frozen=True, gc=False):
     """One pod's view of its replica.
 
     Attributes:
@@ -78,7 +93,7 @@ def read_member(namespace: str, name: str, labels: Mapping[str, str], annotation
     if lws is None:
         return None
     if not names.DNS_LABEL.fullmatch(lws):
-        raise Malformed(f"metadata.labels[{keys.LWS_NAME}]", "be a DNS label", lws)
+        raise Malformed(NAME_PATH, "be a DNS label", lws)
     leader_name = annotations.get(keys.LEADER_NAME)
     leader = leader_name is None
     if leader and labels.get(keys.WORKER_INDEX) != "0":
@@ -112,9 +127,9 @@ def looks_nested(labels: Mapping[str, str], annotations: Mapping[str, str]) -> b
 def _index(name: str, labels: Mapping[str, str], *, leader: bool) -> int:
     text = labels.get(keys.GROUP_INDEX)
     if text is not None:
-        return _whole(f"metadata.labels[{keys.GROUP_INDEX}]", text, least=0)
+        return _whole(INDEX_PATH, text, least=0)
     if not leader:
-        raise Malformed(f"metadata.labels[{keys.GROUP_INDEX}]", "be set on a worker", None)
+        raise Malformed(INDEX_PATH, "be set on a worker", None)
     ordinal = name.rpartition("-")[2]
     if not _is_whole(ordinal):
         raise Malformed("metadata.name", "end in the leader's ordinal", name)
@@ -122,21 +137,17 @@ def _index(name: str, labels: Mapping[str, str], *, leader: bool) -> int:
 
 
 def _size(annotations: Mapping[str, str]) -> int:
-    path = f"metadata.annotations[{keys.SIZE}]"
     text = annotations.get(keys.SIZE)
     if text is None:
-        raise Malformed(path, "be a whole number of at least 1", None)
-    return _whole(path, text, least=1)
+        raise Malformed(SIZE_PATH, "be a whole number of at least 1", None)
+    return _whole(SIZE_PATH, text, least=1)
 
 
 def _whole(path: str, text: str, *, least: int) -> int:
-    if not _is_whole(text) or not least <= (number := int(text)) <= MOST_PODS:
-        raise Malformed(path, f"be a whole number of at least {least}", text[:MOST_DIGITS_SHOWN])
+    if not _is_whole(text) or (number := int(text)) < least:
+        raise Malformed(path, f"be a whole number of at least {least}", text)
     return number
 
 
-MOST_DIGITS_SHOWN: Final = 40
-
-
 def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PODS))
+    return len(text) <= MOST_DIGITS and text.isascii() and text.isdigit() and int(text) <= MOST_PODS

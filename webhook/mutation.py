@@ -21,7 +21,7 @@ from webhook.reviews import (
     PodSpec,
     Request,
     allow,
-    escape,
+    pointer,
     read_review,
 )
 
@@ -35,8 +35,10 @@ WARNED: Final = "warned"
 WITHDRAWN: Final = "withdrawn"
 REFUSED: Final = "refused"
 
+LEFT_OUT: Final = "lockstep leaves this pod out of its gang"
 
-class View(msgspec.Struct, frozen=True):
+
+class View(msgspec.Struct, frozen=True, gc=False):
     """A pod as providers see it (`schedulers.contract.PodFacts`)."""
 
     labels: Mapping[str, str]
@@ -76,11 +78,12 @@ class Decider:
         if provider is None:
             return _admit(request, UNCHANGED)
         group = spec.scheduling_group
-        view = View(labels, metadata.annotations or {}, group.pod_group_name if group else None)
+        # A scheduling group without a name is still someone's: "" is no name of ours, so it counts as another's claim.
+        view = View(labels, metadata.annotations or {}, None if group is None else group.pod_group_name or "")
         try:
             member = read_member(request.namespace, metadata.name or "", labels, view.annotations)
         except Malformed as error:
-            return _admit(request, WARNED, warning=f"lockstep leaves this pod out of its gang: {error}")
+            return _admit(request, WARNED, warning=f"{LEFT_OUT}: {error}")
         if member is None:
             return _admit(request, UNCHANGED)
         return self._stamp(request, view, member, provider)
@@ -95,8 +98,8 @@ class Decider:
                 return _admit(request, UNCHANGED)
             return _admit(request, WITHDRAWN, withdrawal(pod, member, stamp))
         if mark not in (None, group):
-            path = f"metadata.labels[{keys.LOCKSTEP_GROUP}]"
-            return _admit(request, WARNED, warning=f'{path}: must be unset or "{group}", got "{mark}"')
+            error = Malformed(f"metadata.labels[{keys.LOCKSTEP_GROUP}]", "be unset in a pod template", mark)
+            return _admit(request, WARNED, warning=f"{LEFT_OUT}: {error}")
         operations = [] if member.key else [_add(LABELS, keys.GROUP_KEY, key)]
         operations += stamping(pod, group, stamp)
         if not operations:
@@ -106,16 +109,13 @@ class Decider:
 
 def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
     """Compute the operations that add what is missing of a stamp and of our label; nothing is ever overwritten."""
-    operations = [
-        _add(LABELS, key, value)
-        for key, value in {keys.LOCKSTEP_GROUP: group, **stamp.labels}.items()
-        if key not in pod.labels
-    ]
-    missing = {key: value for key, value in stamp.annotations.items() if key not in pod.annotations}
-    if missing and not pod.annotations:
-        operations.append(Operation("add", ANNOTATIONS, missing))
-    else:
-        operations += [_add(ANNOTATIONS, key, value) for key, value in missing.items()]
+    operations = [] if keys.LOCKSTEP_GROUP in pod.labels else [_add(LABELS, keys.LOCKSTEP_GROUP, group)]
+    for key, value in stamp.labels.items():
+        if key not in pod.labels:
+            operations.append(_add(LABELS, key, value))
+    for key, value in stamp.annotations.items():
+        if key not in pod.annotations:
+            operations.append(_add(ANNOTATIONS, key, value))
     if stamp.scheduling_group is not None and pod.scheduling_group is None:
         operations.append(Operation("add", SCHEDULING_GROUP, {"podGroupName": stamp.scheduling_group}))
     return operations
@@ -135,7 +135,7 @@ def withdrawal(pod: View, member: Member, stamp: Stamp) -> list[Operation]:
         operations.append(Operation("remove", SCHEDULING_GROUP))
     own = names.key_of_lws(member.namespace, member.leader_name)
     if member.leader and member.key != own and keys.EXCLUSIVE_TOPOLOGY not in pod.annotations:
-        operations.append(Operation("replace", f"{LABELS}/{escape(keys.GROUP_KEY)}", own))
+        operations.append(Operation("replace", pointer(LABELS, keys.GROUP_KEY), own))
     return operations
 
 
@@ -147,8 +147,8 @@ def _admit(
 
 
 def _add(where: str, key: str, value: str) -> Operation:
-    return Operation("add", f"{where}/{escape(key)}", value)
+    return Operation("add", pointer(where, key), value)
 
 
 def _remove(where: str, key: str) -> Operation:
-    return Operation("remove", f"{where}/{escape(key)}")
+    return Operation("remove", pointer(where, key))

@@ -1,9 +1,9 @@
-"""AdmissionReview in and out: the few fields that matter, decoded with types; answers built from byte templates.
+"""AdmissionReview in and out: the few fields that matter, typed.
 
 Source: kubernetes/api `admission/v1/types.go`.
 """
 
-import base64
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -95,7 +95,7 @@ class BadReview(ValueError):  # noqa: N818 - reads as what the body is
     """A body that is not a review: the sender's fault, answered with 400."""
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """An answer to a request.
 
     Attributes:
@@ -115,7 +115,7 @@ class Decision(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
+class Operation(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One operation of an RFC 6902 patch."""
 
     op: str
@@ -123,11 +123,27 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     value: object = None
 
 
+class Response(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """`response` of an answered review; `patch` is encoded as base64."""
+
+    uid: str
+    allowed: bool
+    patch_type: str | None = None
+    patch: bytes | None = None
+    warnings: Sequence[str] = ()
+
+
+class AnsweredReview(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """An AdmissionReview as it goes back."""
+
+    api_version: str
+    kind: str
+    response: Response
+
+
 _review = msgspec.json.Decoder(Review)
 _headline = msgspec.json.Decoder(_Headline)
 _encode = msgspec.json.Encoder().encode
-
-_HEAD: Final = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":'
 
 
 def read_review(body: bytes) -> Request:
@@ -165,19 +181,23 @@ def _decode_other(body: bytes) -> Review:
         headline = _headline.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadReview(f"body: must be an {KIND}, got {error}") from error
-    request = headline.request and Request(**msgspec.structs.asdict(headline.request))
+    request = None if headline.request is None else Request(**msgspec.structs.asdict(headline.request))
     return Review(headline.api_version, headline.kind, request)
 
 
 def allow(uid: str, operations: Sequence[Operation] = (), warnings: Sequence[str] = ()) -> bytes:
     """Build the answer that admits the object, changed by `operations` where there are any."""
-    parts = [_HEAD, _encode(uid), b',"allowed":true']
     if operations:
-        parts += [b',"patchType":"JSONPatch","patch":"', base64.b64encode(_encode(operations)), b'"']
-    if warnings:
-        parts += [b',"warnings":', _encode(warnings)]
-    parts.append(b"}}")
-    return b"".join(parts)
+        response = Response(uid, True, "JSONPatch", _encode(operations), warnings)  # noqa: FBT003 - positions are faster
+    else:
+        response = Response(uid, allowed=True, warnings=warnings)
+    return _encode(AnsweredReview(API_VERSION, KIND, response))
+
+
+@functools.cache
+def pointer(where: str, key: str) -> str:
+    """Give the JSON Pointer (RFC 6901) of a map's key; remembered, as the keys are those of our own stamps."""
+    return f"{where}/{escape(key)}"
 
 
 def escape(key: str) -> str:
