@@ -1,5 +1,6 @@
 """JSON Schema of the configuration file, rendered from the providers."""
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -62,3 +63,8 @@ def _words() -> dict[str, object]:
             "pattern": f"^{_TOPOLOGY}{_END}",
         },
     }
+
+
+def rendered_schema(providers: Mapping[str, Provider]) -> str:
+    """Render the schema as the text of `docs/configuration.schema.json`."""
+    return json.dumps(configuration_schema(providers), indent=2) + "\n"
