@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RECIPE = "1"
 """Raise when this module builds something else out of the same inputs."""
 
-_FILES = ("go.mod", "go.sum", "tools.go")
+_FILES = ("go.*", "*.go")
 
 
 def cache_root() -> Path:
@@ -59,7 +59,7 @@ def _digest(*parts: str) -> str:
 
 
 def _key(component: Component) -> str:
-    files = ((component.folder / name).read_text() for name in _FILES)
+    files = (path.read_text() for pattern in _FILES for path in sorted(component.folder.glob(pattern)))
     return f"{component.name}-{_digest(_RECIPE, platform.system(), platform.machine(), repr(component), *files)}"
 
 

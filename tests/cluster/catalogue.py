@@ -42,7 +42,7 @@ class Component:
 
     @property
     def folder(self) -> Path:
-        """Where go.mod, go.sum and tools.go are."""
+        """Where go.mod, go.sum and the Go files are."""
         return FOLDER / self.name
 
 
@@ -90,4 +90,6 @@ COMPONENTS = (
             _crd("sigs.k8s.io/scheduler-plugins", "scheduling.x-k8s.io_elasticquotas.yaml"),
         ),
     ),
+    # Ours: what Kubernetes' own code makes of a quantity or a pod.
+    Component("oracle", (Command(".", "oracle", "oracle"),)),
 )
