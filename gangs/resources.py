@@ -10,95 +10,51 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-import msgspec
+from typing import TypeAlias
 
 from gangs.quantities import NANO, QuantityError, QuantityValue, equal_quantities, format_quantity, read_quantity
+from gangs.shapes import (
+    NOTHING,
+    Container,
+    ContainerResources,
+    ContainerStatus,
+    HasResources,
+    MeasuredPod,
+    PodCondition,
+    PodResources,
+    PodStatusResources,
+    ResourceList,
+    spec_lists,
+    status_lists,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ResourceList: TypeAlias = dict[str, QuantityValue]
-"""Resource name to quantity, as in JSON."""
+__all__ = [
+    "Container",
+    "ContainerResources",
+    "ContainerStatus",
+    "HasResources",
+    "MeasuredPod",
+    "PodCondition",
+    "PodResources",
+    "PodStatusResources",
+    "Requests",
+    "ResourceError",
+    "ResourceList",
+    "add",
+    "equal_resources",
+    "pod_requests",
+    "replica_requests",
+    "scale",
+    "template_requests",
+    "to_quantities",
+]
 
 Requests: TypeAlias = dict[str, int]
 """Resource name to amount in units of 1e-9."""
 
-_NOTHING: ResourceList = {}
 _MILLI = NANO // 1000
 _POD_LEVEL = frozenset({"cpu", "memory"})
 _HUGE_PAGES = "hugepages-"
-
-
-class ContainerResources(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """`resources` of a container, of a pod as a whole, or of their status."""
-
-    requests: ResourceList | None = None
-    limits: ResourceList | None = None
-
-
-class Container(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """The part of a container that the arithmetic reads; an init container that restarts "Always" is a sidecar."""
-
-    name: str | None = None
-    restart_policy: str | None = None
-    resources: ContainerResources | None = None
-
-
-class PodResources(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """The part of a PodSpec that the arithmetic reads. Subclass it to read more of the same object."""
-
-    containers: list[Container] | None = None
-    init_containers: list[Container] | None = None
-    overhead: ResourceList | None = None
-    resources: ContainerResources | None = None
-
-
-class ContainerStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """What the node gave a container: `allocated_resources` was promised, `resources` is in force."""
-
-    name: str | None = None
-    allocated_resources: ResourceList | None = None
-    resources: ContainerResources | None = None
-
-
-class PodCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """One condition of a pod."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-
-
-class PodStatusResources(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """The part of a PodStatus that the arithmetic reads. Subclass it to read more of the same object."""
-
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-    allocated_resources: ResourceList | None = None
-    resources: ContainerResources | None = None
-    conditions: list[PodCondition] | None = None
-
-
-class HasResources(Protocol):
-    """A stored pod, whatever else its struct holds."""
-
-    @property
-    def spec(self) -> PodResources:
-        """The pod's spec."""
-
-    @property
-    def status(self) -> PodStatusResources | None:
-        """The pod's status, where it has one."""
-
-
-class MeasuredPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """The smallest pod with a size."""
-
-    spec: PodResources = PodResources()
-    status: PodStatusResources | None = None
 
 
 class ResourceError(ValueError):
@@ -207,7 +163,7 @@ def to_quantities(requests: Mapping[str, int]) -> dict[str, str]:
 
 def equal_resources(left: Mapping[str, QuantityValue] | None, right: Mapping[str, QuantityValue] | None) -> bool:
     """Tell whether two resource lists ask for the same, however it is written; a missing name is zero."""
-    one, other = left or _NOTHING, right or _NOTHING
+    one, other = left or NOTHING, right or NOTHING
     return all(equal_quantities(one.get(name), other.get(name)) for name in one.keys() | other.keys())
 
 
@@ -254,15 +210,15 @@ def _read(listed: ResourceList, amount: _Amount) -> Requests:
 
 
 def _asked(container: Container) -> ResourceList:
-    return (container.resources and container.resources.requests) or _NOTHING
+    return (container.resources and container.resources.requests) or NOTHING
 
 
 def _asked_by_default(container: Container) -> ResourceList:
     if not container.resources:
-        return _NOTHING
-    limits = container.resources.limits or _NOTHING
+        return NOTHING
+    limits = container.resources.limits or NOTHING
     _read(limits, _stored)  # a limit that is refused spoils the pod, also beside a good request
-    return limits | (container.resources.requests or _NOTHING)
+    return limits | (container.resources.requests or NOTHING)
 
 
 def _aggregate(spec: PodResources, wanted: _Wanted, amount: _Amount) -> Requests:
@@ -324,7 +280,7 @@ def _given(
         by_name.setdefault(known.name, known)
 
     def unknown(container: Container) -> ResourceList:
-        return _NOTHING if infeasible else _asked(container)
+        return NOTHING if infeasible else _asked(container)
 
     def promised(container: Container) -> ResourceList:
         known = by_name.get(container.name)
@@ -347,9 +303,9 @@ def _pod_level(
     resources: ContainerResources, status: PodStatusResources | None, defaults: Requests | None, amount: _Amount
 ) -> Requests:
     """The requests of the pod as a whole that stand in for those of its containers."""
-    asked = _read(resources.requests or _NOTHING, amount)
+    asked = _read(resources.requests or NOTHING, amount)
     if defaults is not None:
-        for name, limit in _read(resources.limits or _NOTHING, amount).items():
+        for name, limit in _read(resources.limits or NOTHING, amount).items():
             # Huge pages can't be overcommitted, so there the limit wins over the containers' sum.
             if name not in asked and (name not in defaults or name.startswith(_HUGE_PAGES)):
                 asked[name] = limit
@@ -358,47 +314,17 @@ def _pod_level(
     if status is not None and status.resources is not None:
         if _resize_infeasible(status):
             asked = {}
-        _raise_to(asked, _read(status.resources.requests or _NOTHING, amount))
-        _raise_to(asked, _read(status.allocated_resources or _NOTHING, amount))
+        _raise_to(asked, _read(status.resources.requests or NOTHING, amount))
+        _raise_to(asked, _read(status.allocated_resources or NOTHING, amount))
     return {name: value for name, value in asked.items() if _supported(name)}
 
 
 def _located(spec: PodResources, status: PodStatusResources | None, path: str) -> ResourceError:
     """Find the first field whose quantity is refused; only called when there is one."""
-    for where, listed in chain(_spec_lists(spec, path), _status_lists(status, path)):
+    for where, listed in chain(spec_lists(spec, path), status_lists(status, f"{path.removesuffix('spec')}status")):
         for name, value in listed.items():
             try:
                 _exact(value)
             except QuantityError as error:
                 return ResourceError(f"{where}[{name}]", str(error))
     raise AssertionError("a quantity was refused that no list holds")
-
-
-def _resource_lists(resources: ContainerResources | None, where: str) -> Iterator[tuple[str, ResourceList]]:
-    if resources:
-        yield f"{where}.resources.requests", resources.requests or _NOTHING
-        yield f"{where}.resources.limits", resources.limits or _NOTHING
-
-
-def _spec_lists(spec: PodResources, path: str) -> Iterator[tuple[str, ResourceList]]:
-    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for i, container in enumerate(containers or ()):
-            yield from _resource_lists(container.resources, f"{path}.{field}[{i}]")
-    yield from _resource_lists(spec.resources, path)
-    yield f"{path}.overhead", spec.overhead or _NOTHING
-
-
-def _status_lists(status: PodStatusResources | None, path: str) -> Iterator[tuple[str, ResourceList]]:
-    if status is None:
-        return
-    root = f"{path.removesuffix('spec')}status"
-    fields = (
-        ("containerStatuses", status.container_statuses),
-        ("initContainerStatuses", status.init_container_statuses),
-    )
-    for field, statuses in fields:
-        for i, known in enumerate(statuses or ()):
-            yield f"{root}.{field}[{i}].allocatedResources", known.allocated_resources or _NOTHING
-            yield from _resource_lists(known.resources, f"{root}.{field}[{i}]")
-    yield f"{root}.allocatedResources", status.allocated_resources or _NOTHING
-    yield from _resource_lists(status.resources, root)

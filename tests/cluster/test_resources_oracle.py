@@ -26,7 +26,7 @@ from tests.cluster.oracle import Answer, ask
 Json = dict[str, Any]
 
 _REVIEWS = Path(__file__).parents[1] / "data" / "reviews"
-_BOUND = 10**MAX_DIGITS * NANO
+_BOUND: int = 10**MAX_DIGITS * NANO
 _SUFFIXES = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
 _CURIOUS = [
     *(
@@ -124,13 +124,13 @@ def _verdict(text: str) -> int | None:
     try:
         return parse_quantity(text)
     except QuantityTooLargeError:
-        return _BOUND
+        return -_BOUND if text.startswith("-") else _BOUND
     except QuantityError:
         return None
 
 
 def _amount(answer: Answer) -> int | None:
-    return None if answer.error else min(int(answer.nano), _BOUND)
+    return None if answer.error else max(-_BOUND, min(_BOUND, int(answer.nano)))
 
 
 def test_quantities_are_accepted_and_read_like_kubernetes_does(binaries: Path) -> None:
