@@ -72,6 +72,8 @@ def parse_quantity(text: str) -> int:
             return int(text) * NANO
         if text[:-1].isdigit() and (unit := _WHOLE.get(text[-1])):
             return int(text[:-1]) * unit
+        if text[:-2].isdigit() and (bits := _BINARY.get(text[-2:])):
+            return min((int(text[:-2]) << bits) * NANO, _CAP)
     match = _SHAPE.fullmatch(text)
     if not match or not text:
         raise _refusal(text)
