@@ -8,7 +8,7 @@ import msgspec
 from schedulers.contract import GroupKind
 
 
-class CreateGroup(msgspec.Struct, frozen=True, tag=True):
+class CreateGroup(msgspec.Struct, frozen=True):
     """Create a group object."""
 
     kind: GroupKind
@@ -17,7 +17,7 @@ class CreateGroup(msgspec.Struct, frozen=True, tag=True):
     body: Mapping[str, object]
 
 
-class PatchGroup(msgspec.Struct, frozen=True, tag=True):
+class PatchGroup(msgspec.Struct, frozen=True):
     """Change a group object by a merge patch that names its UID."""
 
     kind: GroupKind
@@ -26,7 +26,7 @@ class PatchGroup(msgspec.Struct, frozen=True, tag=True):
     body: Mapping[str, object]
 
 
-class PatchPod(msgspec.Struct, frozen=True, tag=True):
+class PatchPod(msgspec.Struct, frozen=True):
     """Change a pod's labels and annotations by a merge patch that names its UID."""
 
     namespace: str
@@ -34,7 +34,7 @@ class PatchPod(msgspec.Struct, frozen=True, tag=True):
     body: Mapping[str, object]
 
 
-class DeletePod(msgspec.Struct, frozen=True, tag=True):
+class DeletePod(msgspec.Struct, frozen=True):
     """Delete a pod, only if it still is the one with this UID."""
 
     namespace: str
@@ -42,7 +42,7 @@ class DeletePod(msgspec.Struct, frozen=True, tag=True):
     uid: str
 
 
-class Say(msgspec.Struct, frozen=True, tag=True):
+class Say(msgspec.Struct, frozen=True):
     """Tell the users of the LWS, by an event.
 
     Attributes:
@@ -58,7 +58,7 @@ class Say(msgspec.Struct, frozen=True, tag=True):
     type: Literal["Normal", "Warning"] = "Warning"
 
 
-class LookAgain(msgspec.Struct, frozen=True, tag=True):
+class LookAgain(msgspec.Struct, frozen=True):
     """Decide again after some seconds, whatever happens meanwhile."""
 
     seconds: float

@@ -165,6 +165,7 @@ class NodeSpec(msgspec.Struct, frozen=True, gc=False):
     """What is read of a node's spec."""
 
     unschedulable: bool = False
+    taints: list[dict[str, str]] | None = None
 
 
 class NodeStatus(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,92 @@
+"""`lockstep reconcile`: keeps one group object for each replica."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from lockstep.logs import log_as_json
+from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
+from reconciler.contract import CallFailed
+from reconciler.leases import Durations, LeaseName
+from reconciler.loop import Reconciler, Settings
+from reconciler.telemetry import HealthServer, parse_address
+from schedulers.configuration import Configuration, load_configuration
+from schedulers.configuration import Misconfigured as BadConfiguration
+
+log = logging.getLogger(__name__)
+
+NOT_REACHABLE = 3
+BAD_CONFIGURATION = 4
+CONNECTIONS = 64
+LEASE = "lockstep-reconciler"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("--kubeconfig", type=Path, help="a kubeconfig file; without it the pod's own account is used")
+    parser.add_argument("--namespace", nargs="+", action="extend", default=[], metavar="NS", help="work in these only")
+    parser.add_argument(
+        "--metrics-addr", type=parse_address, metavar="HOST:PORT", help="serve /metrics, /healthz, /readyz"
+    )
+    parser.add_argument("--config", metavar="FILE", help="the configuration file")
+    parser.add_argument(
+        "--lease-namespace", metavar="NS", help="where the Lease is; by default the pod's own namespace"
+    )
+    parser.add_argument(
+        "--lease-seconds", type=float, default=15.0, metavar="S", help="how long a dead writer is waited for (15)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run until told to stop."""
+    log_as_json()
+    try:
+        configuration = load_configuration(args.config)
+        api = load_api(args.kubeconfig, connections=CONNECTIONS)
+        api.check()
+    except (BadConfiguration, Misconfigured) as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return BAD_CONFIGURATION
+    except CallFailed as error:
+        print(f"api server: must be reachable, got {error}", file=sys.stderr)  # noqa: T201
+        return NOT_REACHABLE
+    serve(api, configuration, args)
+    return 0
+
+
+def serve(api: HttpApi, configuration: Configuration, args: argparse.Namespace) -> None:
+    """Run the reconciler until a signal comes."""
+    stop = threading.Event()
+
+    def ask_to_stop(number: int, _: FrameType | None) -> None:
+        log.info("got %s: stops", signal.Signals(number).name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask_to_stop)
+    reconciler = Reconciler(api, configuration, settings_of(args), identity=own_identity())
+    health = None
+    if args.metrics_addr is not None:
+        health = HealthServer(args.metrics_addr, reconciler.meters, alive=reconciler.alive, ready=reconciler.ready)
+        health.start()
+    reconciler.start()
+    log.info("reconciles on %s", api.host)
+    stop.wait()
+    reconciler.stop()
+    if health is not None:
+        health.stop()
+    api.close()
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Turn options into settings; the election's durations keep client-go's proportions."""
+    lease = args.lease_seconds
+    return Settings(
+        namespaces=tuple(args.namespace),
+        lease=LeaseName(args.lease_namespace or own_namespace() or "default", LEASE),
+        durations=Durations(lease, lease * 2 / 3, lease * 2 / 15),
+    )

@@ -1,0 +1,156 @@
+"""Everything the reconciler knows of the cluster: one store a kind, and the sight of one replica put together."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gangs import keys
+from gangs.members import Malformed, read_member
+from reconciler.objects import (
+    POD,
+    ControllerRevision,
+    GroupObject,
+    LeaderWorkerSet,
+    Metadata,
+    Namespace,
+    Node,
+    Pod,
+    StatefulSet,
+)
+from reconciler.replicas import Sight
+from reconciler.store import Key, Store
+from reconciler.written import Written
+from schedulers.contract import GroupKind
+
+PODS: Final = GroupKind("", "v1", "Pod", "pods")
+NODES: Final = GroupKind("", "v1", "Node", "nodes")
+NAMESPACES: Final = GroupKind("", "v1", "Namespace", "namespaces")
+STATEFUL_SETS: Final = GroupKind("apps", "v1", "StatefulSet", "statefulsets")
+REVISIONS: Final = GroupKind("apps", "v1", "ControllerRevision", "controllerrevisions")
+LEADER_WORKER_SETS: Final = GroupKind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets")
+
+OF_LEADER: Final = "of leader"
+OF_LWS: Final = "of lws"
+OF_NAMESPACE: Final = "of namespace"
+OF_GROUP: Final = "of group"
+
+
+class Cache:
+    """The stores, and what is read out of them for one leader."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.pods: Store[Pod] = Store(
+            {OF_LEADER: _of_leader, OF_LWS: _leader_of_lws, OF_NAMESPACE: _leader_of_namespace, OF_GROUP: _of_group}
+        )
+        self.sets: Store[LeaderWorkerSet] = Store()
+        self.stateful_sets: Store[StatefulSet] = Store()
+        self.revisions: Store[ControllerRevision] = Store({OF_LWS: _of_lws})
+        self.namespaces: Store[Namespace] = Store()
+        self.nodes: Store[Node] = Store()
+        self.groups: dict[GroupKind, Store[GroupObject]] = {}
+        self.written = Written()
+
+    def sight(self, key: Key, kind: GroupKind | None, *, age: float, recreations: int) -> Sight | Malformed | None:
+        """Put together what is known about the leader pod `key`.
+
+        Args:
+            key: namespace and name of a leader pod.
+            kind: the group kind that counts for it, `None` where the cluster serves none.
+            age: seconds since this leader was first seen.
+            recreations: how often its like has been deleted for want of a stamp.
+
+        Returns:
+            The sight; what is wrong with its labels; or `None` when there is no such leader.
+        """
+        namespace, name = key
+        leader = self.pods.get(namespace, name)
+        if leader is None or not is_leader(leader):
+            return None
+        try:
+            member = read_member(namespace, name, leader.labels, leader.annotations)
+        except Malformed as problem:
+            return problem
+        if member is None:
+            return None
+        return Sight(
+            leader=leader,
+            member=member,
+            group=None if kind is None or member.group is None else self.group(kind, namespace, member.group),
+            workers=self.pods.by_index(OF_LEADER, key),
+            stateful_set=self.stateful_sets.get(namespace, name),
+            lws=self.sets.get(namespace, member.lws),
+            revisions=self.revisions.by_index(OF_LWS, (namespace, member.lws)),
+            namespace=self.namespaces.get("", namespace),
+            age=age,
+            recreations=recreations,
+        )
+
+    def lws_of(self, pod: Pod) -> LeaderWorkerSet | None:
+        """Find the LWS of a pod."""
+        return self.sets.get(pod.metadata.namespace, pod.labels.get(keys.LWS_NAME, ""))
+
+    def group(self, kind: GroupKind, namespace: str, name: str) -> GroupObject | None:
+        """Find a group object as it is: what the watch has shown, or what our own write was answered with."""
+        store = self.groups.get(kind)
+        return self.written.latest(kind, namespace, name, None if store is None else store.get(namespace, name))
+
+    def leaders_of_pod(self, pod: Pod) -> Iterator[Key]:
+        """Give the leader that a pod's change concerns."""
+        if is_leader(pod):
+            yield (pod.metadata.namespace, pod.metadata.name)
+        else:
+            yield from _of_leader(pod)
+
+    def leaders_of_group(self, group: GroupObject) -> Iterator[Key]:
+        """Give the leaders that a group object's change concerns: its owner, and who computes its name."""
+        namespace, name = group.metadata.namespace, group.metadata.name
+        owner = group.metadata.controller
+        if owner is not None and owner.kind == POD:
+            yield (namespace, owner.name)
+        for pod in self.pods.by_index(OF_GROUP, (namespace, name)):
+            yield from self.leaders_of_pod(pod)
+
+    def leaders_of_lws(self, namespace: str, lws: str) -> list[Key]:
+        """Give all leaders of an LWS."""
+        return [_key(pod.metadata) for pod in self.pods.by_index(OF_LWS, (namespace, lws))]
+
+    def leaders_of_namespace(self, namespace: str) -> list[Key]:
+        """Give all leaders in a namespace."""
+        return [_key(pod.metadata) for pod in self.pods.by_index(OF_NAMESPACE, namespace)]
+
+    def leaders(self) -> list[Key]:
+        """Give all leaders."""
+        return [_key(pod.metadata) for pod in self.pods.objects() if is_leader(pod)]
+
+
+def is_leader(pod: Pod) -> bool:
+    """Tell whether a pod is a leader: by its index, and because it names no other as its leader."""
+    return pod.labels.get(keys.WORKER_INDEX) == "0" and keys.LEADER_NAME not in pod.annotations
+
+
+def _key(metadata: Metadata) -> Key:
+    return (metadata.namespace, metadata.name)
+
+
+def _of_leader(pod: Pod) -> Iterable[Key]:
+    leader = pod.annotations.get(keys.LEADER_NAME)
+    return () if leader is None else ((pod.metadata.namespace, leader),)
+
+
+def _leader_of_lws(pod: Pod) -> Iterable[Key]:
+    lws = pod.labels.get(keys.LWS_NAME)
+    return ((pod.metadata.namespace, lws),) if lws is not None and is_leader(pod) else ()
+
+
+def _leader_of_namespace(pod: Pod) -> Iterable[str]:
+    return (pod.metadata.namespace,) if is_leader(pod) else ()
+
+
+def _of_group(pod: Pod) -> Iterable[Key]:
+    group = pod.labels.get(keys.LOCKSTEP_GROUP)
+    return () if group is None else ((pod.metadata.namespace, group),)
+
+
+def _of_lws(revision: ControllerRevision) -> Iterable[Key]:
+    lws = (revision.metadata.labels or {}).get(keys.LWS_NAME)
+    return () if lws is None else ((revision.metadata.namespace, lws),)

@@ -1,0 +1,316 @@
+"""The reconciler: watches into caches, changes into keys, keys into decisions, decisions into writes."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from gangs.members import Malformed
+from reconciler.actions import DeletePod, LookAgain, Say
+from reconciler.cache import Cache
+from reconciler.capacity import Rounds, Waiting, oldest_first
+from reconciler.clocks import Clock, SystemClock
+from reconciler.contract import Api, ApiError, CallFailed, Conflict, NotFound, TooManyRequests
+from reconciler.decisions import Outcome, decide
+from reconciler.discovery import Discovery
+from reconciler.fence import FencedApi, NotLeader
+from reconciler.gauges import Findings
+from reconciler.leases import Durations, Elector, LeaseName
+from reconciler.objects import Pod
+from reconciler.pacing import TokenBucket
+from reconciler.recorder import Recorder
+from reconciler.store import Key
+from reconciler.telemetry import Meters
+from reconciler.watches import Hints, Watches
+from reconciler.watching import Watch
+from reconciler.work_queue import WorkQueue
+from reconciler.writing import Writer
+from schedulers.configuration import Configuration
+from schedulers.contract import ForgetsWaiting, GroupKind, Provider
+from schedulers.registry import all_providers
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 4
+RESYNC: Final = 60.0
+NOT_SYNCED: Final = 0.3
+REFUSED: Final = range(400, 500)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How one process runs.
+
+    Attributes:
+        namespaces: where to work, empty for everywhere.
+        lease: the Lease that elects the writer.
+        durations: of the election.
+        discovery: seconds between looks at what the cluster serves.
+        touches: most touches of waiting groups a second.
+    """
+
+    namespaces: Sequence[str] = ()
+    lease: LeaseName = LeaseName("default", "lockstep-reconciler")
+    durations: Durations = Durations()
+    discovery: float = 5.0
+    touches: float = 20.0
+
+
+class Life(msgspec.Struct):
+    """What is remembered of a leader between reconciles."""
+
+    uid: str
+    seen: float
+    recreations: int = 0
+
+
+class Reconciler:
+    """Keeps one group object per replica. Start it once; stop it once."""
+
+    def __init__(
+        self,
+        api: Api,
+        configuration: Configuration,
+        settings: Settings,
+        *,
+        identity: str,
+    ) -> None:
+        """Wire everything up; nothing runs yet."""
+        self.meters = Meters()
+        self._configuration, self._settings = configuration, settings
+        self._clock: Clock = SystemClock()
+        self._cache = Cache()
+        self._queue: WorkQueue[Key] = WorkQueue(clock=self._clock)
+        self._elector = Elector(
+            api, settings.lease, identity, durations=settings.durations, on_gained=self._look_at_all, clock=self._clock
+        )
+        fenced = FencedApi(api, self._elector.fence, self.meters)
+        self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
+        self._writer = Writer(fenced, self._cache, self._recorder)
+        self._findings = Findings(self.meters.registry)
+        self._providers = self._configured()
+        kinds = [kind for provider in self._providers for kind in provider.kinds]
+        self._discovery = Discovery(api, kinds, on_change=self._served, every=settings.discovery)
+        hints = Hints(self._cache, self._queue.add, self._grow)
+        self._factory = Watches(api, self._cache, hints, settings.namespaces, self.meters)
+        self._watches = self._factory.of_objects()
+        self._of_groups: dict[GroupKind, list[Watch[object]]] = {}
+        self._of_placed: list[Watch[object]] = []
+        self._lives: dict[Key, Life] = {}
+        self._rounds = Rounds()
+        self._rounds_lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"worker {number}", daemon=True) for number in range(WORKERS)
+        ]
+        self._threads.append(threading.Thread(target=self._tick, name="ticker", daemon=True))
+        self.meters.queue(lambda: len(self._queue), self._queue.oldest_wait)
+        self.meters.leading(self._elector.fence.held)
+
+    # --- life of the process ---
+
+    def start(self) -> None:
+        """Begin: watches and discovery first, workers as soon as the caches are whole."""
+        for watch in self._watches:
+            watch.start()
+        self._discovery.start()
+        self._recorder.start()
+        self._elector.start()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End in an order that loses nothing: no new work, writes done, Lease handed back, watches closed."""
+        self._stopping.set()
+        self._queue.shut_down(discard=True)
+        for thread in self._threads:
+            thread.join(10.0)
+        self._recorder.stop()
+        self._elector.stop()
+        self._discovery.stop()
+        for watch in self._all_watches():
+            watch.stop()
+
+    def alive(self) -> dict[str, str]:
+        """Check what a restart would mend: watches that hang."""
+        return {
+            watch.target.title: "" if watch.progress_age() < watch.longest_silence() else "hangs"
+            for watch in self._all_watches()
+        }
+
+    def ready(self) -> dict[str, str]:
+        """Check what is needed before this process is of use: whole caches and an answer about kinds."""
+        checks = {watch.target.title: "" if watch.has_synced else "not synced" for watch in self._all_watches()}
+        checks["discovery"] = "" if self._discovery.complete else "no answer yet"
+        return checks
+
+    # --- hints ---
+
+    def _look_at_all(self) -> None:
+        for key in self._cache.leaders():
+            self._queue.add(key)
+
+    def _grow(self) -> None:
+        with self._rounds_lock:
+            self._rounds.growth(self._clock.now())
+
+    def _served(self, served: frozenset[GroupKind]) -> None:
+        """Follow what the cluster serves: watch the kind that counts for each provider, stop what is gone."""
+        wanted = {kind for provider in self._providers if (kind := self._discovery.first(provider.kinds))}
+        for kind in set(self._of_groups) - wanted:
+            for watch in self._of_groups.pop(kind):
+                watch.stop()
+            self._cache.groups.pop(kind, None)
+        for kind in wanted - set(self._of_groups):
+            self._of_groups[kind] = self._started(self._factory.of_groups(kind))
+        forgetful = any(isinstance(p, ForgetsWaiting) and self._discovery.first(p.kinds) for p in self._providers)
+        if forgetful and not self._of_placed:
+            self._of_placed = self._started(self._factory.of_placed_pods())
+        del served
+        self._look_at_all()
+
+    def _started(self, watches: list[Watch[object]]) -> list[Watch[object]]:
+        for watch in watches:
+            watch.start()
+        return watches
+
+    def _all_watches(self) -> list[Watch[object]]:
+        groups = [watch for watches in list(self._of_groups.values()) for watch in watches]
+        return [*self._watches, *groups, *self._of_placed]
+
+    def _configured(self) -> list[Provider]:
+        names = set(self._configuration.schedulers.values())
+        return [provider for name, provider in all_providers().items() if name in names]
+
+    # --- work ---
+
+    def _work(self) -> None:
+        while (key := self._queue.get()) is not None:
+            begun = self._clock.now()
+            outcome = "error"
+            try:
+                outcome = self._reconcile(key)
+            except NotLeader:
+                # Whoever leads next looks at everything.
+                outcome = "fenced"
+            except CallFailed as error:
+                self._retry(key, error)
+            except Exception:
+                log.exception("reconcile of %s/%s failed: this is a bug", *key)
+                self._queue.add_failed(key)
+            finally:
+                self._queue.done(key)
+                self.meters.reconciled(self._clock.now() - begun, outcome)
+
+    def _retry(self, key: Key, error: CallFailed) -> None:
+        wait = self._queue.add_failed(key, error.retry_after or 0.0)
+        self.meters.retried()
+        log.info("reconcile of %s/%s: %s; again in %.1f s", *key, error, wait)
+
+    def _reconcile(self, key: Key) -> str:
+        if not self._elector.fence.held():
+            return "fenced"
+        if not self._in_sync():
+            self._queue.add_after(key, NOT_SYNCED)
+            return "not synced"
+        leader = self._cache.pods.get(*key)
+        if leader is None:
+            self._forget(key)
+            return "gone"
+        return self._bring_about(key, leader, self._judge(key, leader))
+
+    def _in_sync(self) -> bool:
+        return self._discovery.complete and all(watch.has_synced for watch in self._all_watches())
+
+    def _judge(self, key: Key, leader: Pod) -> Outcome:
+        provider = self._configuration.provider(leader.spec.scheduler_name)
+        kind = None if provider is None else self._discovery.first(provider.kinds)
+        life = self._life(key, leader)
+        age = self._clock.now() - life.seen
+        sight = self._cache.sight(key, kind, age=age, recreations=life.recreations)
+        if sight is None:
+            return Outcome()
+        if isinstance(sight, Malformed):
+            return Outcome((Say("MalformedPod", f"pod {'/'.join(key)}: {sight}", leader.metadata.uid),))
+        return decide(sight, self._configuration, self._discovery.first)
+
+    def _bring_about(self, key: Key, leader: Pod, outcome: Outcome) -> str:
+        self._findings.note(key, outcome)
+        life = self._lives[key]
+        if outcome.provider and not outcome.unstamped:
+            life.recreations = 0
+        lws = self._cache.lws_of(leader)
+        for action in outcome.actions:
+            if isinstance(action, LookAgain):
+                self._queue.add_after(key, action.seconds)
+                continue
+            if isinstance(action, DeletePod):
+                life.recreations += 1
+            try:
+                self._writer.carry_out(action, lws)
+            except ApiError as error:
+                if is_refusal(error):
+                    self._writer.carry_out(Say("WriteRefused", f"{leader.metadata.name}: {error}", str(error)), lws)
+                raise
+            log.info("%s/%s: %s", *key, action)
+        self._queue.forget(key)
+        return "ok"
+
+    def _life(self, key: Key, leader: Pod) -> Life:
+        life = self._lives.get(key)
+        if life is None or life.uid != leader.metadata.uid:
+            recreations = 0 if life is None else life.recreations
+            life = self._lives[key] = Life(leader.metadata.uid, self._clock.now(), recreations)
+        return life
+
+    def _forget(self, key: Key) -> None:
+        """Forget a leader; how often it was recreated is kept until its successor is stamped or it stays away."""
+        self._findings.note(key, None)
+        life = self._lives.get(key)
+        if life is not None and not life.recreations:
+            del self._lives[key]
+
+    # --- time ---
+
+    def _tick(self) -> None:
+        bucket = TokenBucket(self._settings.touches, 1)
+        resync = self._clock.now() + RESYNC
+        while not self._stopping.wait(0.1):
+            now = self._clock.now()
+            with self._rounds_lock:
+                due = self._rounds.take(now)
+            if due and self._elector.fence.held():
+                self._touch_waiting(bucket)
+            if now >= resync:
+                resync = now + RESYNC
+                self._look_at_all()
+
+    def _touch_waiting(self, bucket: TokenBucket) -> None:
+        """Touch every group that waits under a scheduler that forgets, oldest first."""
+        when = self._clock.utc().isoformat(timespec="milliseconds")
+        for group in oldest_first(self._waiting()):
+            provider = all_providers()[group.provider]
+            kind = self._discovery.first(provider.kinds)
+            if kind is None or not isinstance(provider, ForgetsWaiting):
+                continue
+            if self._stopping.wait(bucket.reserve(self._clock.now())):
+                return
+            try:
+                self._writer.touch(kind, group.key[0], group.group, provider.touch, when)
+            except (CallFailed, NotLeader) as error:
+                log.info("touch of %s/%s: %s", group.key[0], group.group, error)
+
+    def _waiting(self) -> dict[Key, Waiting]:
+        found = {}
+        for key, outcome in self._findings.outcomes().items():
+            leader = self._cache.pods.get(*key)
+            if outcome.waiting and leader is not None:
+                group = leader.labels.get("lockstep.dev/group", "")
+                found[key] = Waiting(leader.metadata.creation_timestamp, key, group, outcome.provider)
+        return found
+
+
+def is_refusal(error: ApiError) -> bool:
+    """Tell whether the server will say no again until somebody changes something."""
+    return error.status in REFUSED and not isinstance(error, Conflict | NotFound | TooManyRequests)
