@@ -2,7 +2,7 @@
 
 The rules are those of the API concepts page (https://kubernetes.io/docs/reference/using-api/api-concepts/): list in
 pages, watch from the list's version, go on from the last version seen, list anew when a version is too old. Beyond
-them: after a failed attempt to resume, list anew, because a server that came back may have another history.
+them: after an outage list anew, because a server that came back may have another history.
 """
 
 import contextlib
@@ -79,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True):
         server_timeout: after which the server ends a stream; drawn anew within a fifth around it for each.
         margin: how much later than the server we give a silent stream up.
         settled: a stream that lived this long counts as healthy even when nothing came.
+        trust: how long after the last sign of life a broken stream may still be resumed; above the minute between
+            two bookmarks.
         backoff: between attempts that fail.
     """
 
@@ -87,6 +89,7 @@ class Settings(msgspec.Struct, frozen=True):
     server_timeout: float = 300.0
     margin: float = 30.0
     settled: float = 5.0
+    trust: float = 90.0
     backoff: Backoff = Backoff(0.5, 15.0)
 
 
@@ -218,15 +221,29 @@ class Watch(Generic[T]):
         if self._stopping.is_set():
             return 0.0
         self._failures += 1
-        reason = "gone" if isinstance(error, Gone) else "broken" if isinstance(error, BadAnswer) else "resumed in vain"
-        if self._version and (reason != "resumed in vain" or self._failures > 1):
-            self._version = ""
-            self._meters.relisted(self.target.title, reason)
+        self._doubt(error)
         self._problem = str(error)
         self._meters.watch_failed(self.target.title)
         delay = max(self._settings.backoff.delay(self._failures, self._luck()), error.retry_after or 0.0)
         log.warning("watch of %s: %s; next attempt in %.1f s", self.target.title, error, delay)
         return delay
+
+    def _doubt(self, error: CallFailed) -> None:
+        """Give up the version where the server may no longer go on from it.
+
+        A server that was away may come back from a backup, with lower versions, and a watch from a version of the
+        future hears nothing. So only a short interruption is resumed.
+        """
+        reasons = {
+            "gone": isinstance(error, Gone),
+            "broken": isinstance(error, BadAnswer),
+            "resumed in vain": self._failures > 1,
+            "silent": self.activity_age() > self._settings.trust,
+        }
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
+        if self._version and reason is not None:
+            self._version = ""
+            self._meters.relisted(self.target.title, reason)
 
     def _alive(self) -> None:
         self._active = self._clock.now()
