@@ -39,7 +39,7 @@ def body(**top: Any) -> bytes:
         ),
         pytest.param(
             b'{"kind": "AdmissionReview"}{}',
-            "body: must be an AdmissionReview, got JSON is malformed: trailing characters (byte 27)",
+            "body: must be an AdmissionReview, got JSON is malformed: trailing characters (byte 28)",
             id="something after the review",
         ),
         pytest.param(
