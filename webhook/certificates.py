@@ -1,0 +1,97 @@
+"""Watches the certificate's files and keeps the newest pair that works in service."""
+
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+from webhook.health import Health
+from webhook.telemetry import Telemetry
+from webhook.tls import Files, Leaf, Unusable, find_trouble, load_context, read_leaf
+
+VERIFY_EVERY_SECONDS = 10.0
+"""How often the certificate is checked again though no file changed: time alone can end it."""
+
+_Fingerprint = tuple[tuple[int, ...] | None, ...]
+
+
+class Certificates:
+    """The pair in service.
+
+    Attributes:
+        listening: the context for the listening socket; it hands out the pair in service to each new connection.
+    """
+
+    def __init__(self, files: Files, names: Sequence[str], health: Health, telemetry: Telemetry) -> None:
+        """Load the first pair; `names` are host names that it must be good for, its own where none are given.
+
+        Raises:
+            Unusable: there is no pair that works.
+        """
+        self._files = files
+        self._names = tuple(names)
+        self._health = health
+        self._telemetry = telemetry
+        self._seen = _fingerprint(files)
+        self._refused = ""
+        self._verified_at = float("-inf")
+        self._current = load_context(files)
+        self._leaf = self._describe(self._current)
+        self.listening = load_context(files)
+        self.listening.sni_callback = self._hand_out
+
+    def check(self, now: float) -> None:
+        """Take up changed files and verify what is served; call it each second with a clock that never goes back."""
+        seen = _fingerprint(self._files)
+        changed = seen != self._seen
+        if changed or self._refused:
+            self._seen = seen
+            self._take_up()
+        if changed or now - self._verified_at >= VERIFY_EVERY_SECONDS:
+            self._verified_at = now
+            self._verify()
+
+    def _hand_out(self, connection: ssl.SSLObject, _name: str | None, _listening: ssl.SSLContext) -> None:
+        connection.context = self._current
+
+    def _describe(self, context: ssl.SSLContext) -> Leaf:
+        leaf = read_leaf(context, self._files.certificate)
+        self._telemetry.not_after.set(leaf.not_after)
+        return leaf
+
+    def _take_up(self) -> None:
+        """Serve the pair in the files, or keep the old one and say why, once for each reason."""
+        try:
+            context = load_context(self._files)
+            self._leaf = self._describe(context)
+        except Unusable as error:
+            if str(error) != self._refused:
+                self._refused = str(error)
+                self._telemetry.reloads.labels("refused").inc()
+                self._log("error", "certificate refused, the old one stays", reason=self._refused)
+            return
+        self._current = context
+        self._refused = ""
+        self._telemetry.reloads.labels("loaded").inc()
+        self._log("info", "certificate loaded", not_after=self._leaf.not_after, names=self._leaf.names)
+
+    def _verify(self) -> None:
+        trouble = find_trouble(self._current, self._files.authority, self._names or self._leaf.names)
+        if trouble != self._health.trouble:
+            self._health.trouble = trouble
+            self._log("error" if trouble else "info", "not ready" if trouble else "ready", reason=trouble)
+
+    def _log(self, level: str, message: str, **fields: object) -> None:
+        self._telemetry.writer.write({"level": level, "message": message, **fields})
+
+
+def _fingerprint(files: Files) -> _Fingerprint:
+    """What tells that a file changed: also when a link on the way to it was swapped, as the kubelet does."""
+    return tuple(_identity(path) for path in (files.certificate, files.key, files.authority))
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,74 @@
+"""What an admission request must be before its body is worth reading.
+
+The server on the hot path and the Flask view ask the same questions here, so that they answer alike. Nothing in this
+module reads or writes: it takes header values and gives a refusal, or nothing.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webhook.reviews import Decision
+
+MAX_BODY = 3 << 20
+"""Bytes of a review that are read at most. One pod is at most 1.5 MiB in etcd; an update carries it twice."""
+
+MARGIN_SECONDS = 0.2
+"""Taken off the caller's timeout, so that our answer is the one it sees and not its own deadline."""
+
+_LEAST_SECONDS = 0.1
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|us|ns|m|s))+")
+_DURATION_PART = re.compile(r"([0-9.]+)(h|ms|us|ns|m|s)")
+_TIMEOUT = re.compile(r"(?:^|&)timeout=([^&]*)")
+
+Decide = Callable[[bytes], Decision]
+"""The pure decision: the body of a request in, the answer out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that is refused for its form: HTTP status, plain text reason, word for the metric."""
+
+    status: int
+    reason: str
+    outcome: str
+
+    @property
+    def body(self) -> bytes:
+        """The reason as text."""
+        return self.reason.encode()
+
+
+TOO_LARGE = Refusal(413, f"body: must be at most {MAX_BODY} bytes", "too-large")
+TOO_LATE = Refusal(408, "body: must arrive before the deadline", "too-late")
+TOO_MANY = Refusal(503, "body: must wait, too many large bodies are being read", "too-many")
+
+
+def find_refusal(content_type: str, content_encoding: str, content_length: str) -> Refusal | None:
+    """Judge a POST to /mutate by its headers; the values are "" where a header is absent."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        return Refusal(415, f'content-type: must be application/json, got "{_shown(content_type)}"', "wrong-type")
+    if content_encoding.strip().lower() not in ("", "identity"):
+        return Refusal(415, f'content-encoding: must be absent, got "{_shown(content_encoding)}"', "wrong-type")
+    if content_length.isdecimal() and int(content_length[:20]) > MAX_BODY:
+        return TOO_LARGE
+    return None
+
+
+def seconds_allowed(query: str, most: float) -> float:
+    """How long a request may take by its query `timeout=10s`, never longer than `most` seconds.
+
+    The API server writes its webhook's timeoutSeconds there in Go's notation; what cannot be read counts as absent.
+    """
+    found = _TIMEOUT.search(query)
+    if found is None or not _DURATION.fullmatch(found[1]):
+        return most
+    asked = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(found[1]))
+    return min(most, max(_LEAST_SECONDS, asked - MARGIN_SECONDS))
+
+
+def _shown(value: str) -> str:
+    """A header's value as it may stand in an answer: short and printable."""
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in value[:80])
