@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "components"
@@ -39,11 +39,13 @@ class Component:
     commands: tuple[Command, ...]
     assets: tuple[Asset, ...] = ()
     ldflags: str = "-s -w"
+    # Not in the representation: a clone elsewhere builds the same.
+    modules: Path = field(default=FOLDER, repr=False)
 
     @property
     def folder(self) -> Path:
         """Where go.mod, go.sum and the Go files are."""
-        return FOLDER / self.name
+        return self.modules / self.name
 
 
 def _kubernetes(name: str) -> Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,12 +10,13 @@ import pytest
 from tests.cluster import binaries as cache
 from tests.cluster import toolchain
 from tests.cluster.control_plane import ControlPlane, Options
+from tests.cluster.lockstep import Lockstep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    PlaneFactory = Callable[[Options], ControlPlane]
+    from tests.cluster.control_plane import PlaneFactory
 
 _BINARIES = pytest.StashKey["Path | toolchain.BuildError"]()
 
@@ -49,6 +51,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     for name, value in getattr(item, "funcargs", {}).items():
         if isinstance(value, ControlPlane):
             report.sections.append((f"control plane of {name}", value.report()))
+        if isinstance(value, Lockstep):
+            report.sections.append((f"processes of {name}", value.report()))
 
 
 @pytest.fixture(scope="session")
@@ -86,3 +90,15 @@ def control_plane(start_plane: PlaneFactory) -> ControlPlane:
 def coscheduling_plane(start_plane: PlaneFactory) -> ControlPlane:
     """The same with the kinds and the scheduler of scheduler-plugins."""
     return start_plane(Options(coscheduling=True))
+
+
+@pytest.fixture
+def run_lockstep(tmp_path: Path) -> Iterator[LockstepFactory]:
+    """A function that runs Lockstep beside a control plane until the test's end."""
+    with contextlib.ExitStack() as running:
+
+        def run(plane: ControlPlane, *, configuration: dict[str, object] | None = None) -> Lockstep:
+            folder = tmp_path / f"lockstep-{len(list(tmp_path.iterdir()))}"
+            return running.enter_context(Lockstep(plane, folder, configuration=configuration))
+
+        yield run

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -14,35 +15,40 @@ import yaml
 from tests.cluster import certificates, commands, users
 from tests.cluster.access import Access
 from tests.cluster.audit import AuditLog
-from tests.cluster.client import Client
+from tests.cluster.client import ApiError, Client
 from tests.cluster.lws import LeaderWorkerSets, lws_manifest
 from tests.cluster.nodes import Nodes
 from tests.cluster.resources import (
     COSCHEDULING_GROUPS,
     CUSTOM_RESOURCES,
+    EVENTS,
     LEADER_WORKER_SETS,
     NAMESPACES,
     NATIVE_GROUPS,
     NODES,
     PODS,
     SERVICE_ACCOUNTS,
+    STATEFUL_SETS,
     VOLCANO_GROUPS,
+    Json,
     Resource,
 )
 from tests.cluster.waiting import Waiter, WaitError
 from tests.cluster.webhooks import Webhooks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.cluster.processes import Process
 
+    PlaneFactory = Callable[["Options"], "ControlPlane"]
+
 VOLCANO_CRDS = Path(__file__).parent / "crds" / "volcano.yaml"
 
-_CRDS = {
-    "lws": ("leaderworkerset.x-k8s.io_leaderworkersets.yaml",),
-    "coscheduling": ("scheduling.x-k8s.io_podgroups.yaml", "scheduling.x-k8s.io_elasticquotas.yaml"),
-}
+_LWS_CRDS = ("leaderworkerset.x-k8s.io_leaderworkersets.yaml",)
+_COSCHEDULING_CRDS = ("scheduling.x-k8s.io_podgroups.yaml", "scheduling.x-k8s.io_elasticquotas.yaml")
+# Owners first: a StatefulSet that is left makes its pods again.
+_RESET = (LEADER_WORKER_SETS, STATEFUL_SETS, PODS, NATIVE_GROUPS, COSCHEDULING_GROUPS, VOLCANO_GROUPS)
 _LAST = ("kube-apiserver", "etcd")
 
 
@@ -166,8 +172,10 @@ class ControlPlane:
         30 s.
         """
         self.start("etcd")
-        self.start("kube-apiserver")
-        self._register_kinds()
+        self._processes["kube-apiserver"].start()
+        kinds = self._kinds()
+        self._wait_ready("kube-apiserver")
+        self._register(kinds)
         rest = [name for name in self._processes if name not in _LAST]
         for name in rest:
             self._processes[name].start()
@@ -228,29 +236,35 @@ class ControlPlane:
         probe = lws_manifest("probe", 0, 1)
         return bool(self.api.create(LEADER_WORKER_SETS, probe, query="dryRun=All"))
 
-    def _register_kinds(self) -> None:
-        wanted = {
-            "lws": self.options.lws,
-            "coscheduling": self.options.coscheduling or self.options.coscheduling_controller,
-        }
-        files = [
-            self.layout.binaries / "crds" / name
-            for component, names in _CRDS.items()
-            if wanted[component]
-            for name in names
+    def _kinds(self) -> list[Json]:
+        options, folder = self.options, self.layout.binaries / "crds"
+        files = [folder / name for name in _LWS_CRDS if options.lws]
+        files += [
+            folder / name for name in _COSCHEDULING_CRDS if options.coscheduling or options.coscheduling_controller
         ]
-        if self.options.volcano or self.options.lws_provider == "volcano":
+        if options.volcano or options.lws_provider == "volcano":
             files.append(VOLCANO_CRDS)
-        self.register_kinds(*files)
+        return [document for path in files for document in _documents(path)]
 
     def register_kinds(self, *files: Path) -> None:
         """Apply CustomResourceDefinitions and wait until the API server serves them."""
-        documents = [document for path in files for document in yaml.safe_load_all(path.read_text()) if document]
-        for document in documents:
-            self.api.apply(CUSTOM_RESOURCES, document)
-        for document in documents:
-            name = document["metadata"]["name"]
+        self._register([document for path in files for document in _documents(path)])
+
+    def _register(self, kinds: list[Json]) -> None:
+        for kind in kinds:
+            self._create_or_apply(kind)
+        for kind in kinds:
+            name = kind["metadata"]["name"]
             self.wait(f"kind {name} is served", lambda name=name: self._served(name), every=0.05)  # type: ignore[misc]
+
+    def _create_or_apply(self, kind: Json) -> None:
+        # Creating is much cheaper for the API server than applying: the schemas are large.
+        try:
+            self.api.create(CUSTOM_RESOURCES, kind)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            self.api.apply(CUSTOM_RESOURCES, kind)
 
     def _served(self, name: str) -> bool:
         spec = self.api.get(CUSTOM_RESOURCES, name)["spec"]
@@ -286,17 +300,17 @@ class ControlPlane:
         self.wait(f"service account of {name}", lambda: self.api.get(SERVICE_ACCOUNTS, "default", name))
 
     def reset(self, seconds: float = 60) -> None:
-        """Delete every LWS, pod, group object and node, so that tests of one module don't meet."""
+        """Delete every LWS, pod, group object, node and event, so that tests of one module don't meet.
+
+        Webhook configurations and rights stay.
+        """
         end = time.monotonic() + seconds
-        served = [
-            kind
-            for kind in (LEADER_WORKER_SETS, NATIVE_GROUPS, COSCHEDULING_GROUPS, VOLCANO_GROUPS)
-            if self.serves(kind)
-        ]
-        for resource in (*served[:1], PODS, *served[1:]):
-            left = lambda resource=resource: self._delete_everywhere(resource) == 0  # noqa: E731
-            self.wait(f"no {resource.plural} of {resource.version} left", left, max(1, end - time.monotonic()))
+        for resource in filter(self.serves, _RESET):
+            left = f"{resource.plural} of {resource.version}: none left"
+            gone = lambda resource=resource: self._delete_everywhere(resource) == 0  # noqa: E731
+            self.wait(left, gone, max(1, end - time.monotonic()))
         self.api.request("DELETE", NODES.collection(), {})
+        self.api.delete_all(EVENTS)
 
     def _delete_everywhere(self, resource: Resource) -> int:
         items = self.api.items(resource)
@@ -309,6 +323,12 @@ class ControlPlane:
         return "\n".join(
             f"--- {name}: {_state(process)}\n{process.tail(lines)}" for name, process in self._processes.items()
         )
+
+
+def _documents(path: Path) -> list[Json]:
+    # The loader in Python takes seconds for one of these.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [document for document in yaml.load_all(path.read_text(), loader) if document]
 
 
 def _state(process: Process) -> str:

@@ -39,15 +39,19 @@ def environment(go: str) -> dict[str, str]:
     return kept | {"CGO_ENABLED": "0", "GOFLAGS": flags, "GOTOOLCHAIN": toolchain, "GOWORK": "off", "GO111MODULE": "on"}
 
 
-def find() -> str:
+def find(path: str | None = None, usual: tuple[str, ...] = _USUAL_PLACES) -> str:
     """Path of a Go command that can build the components.
+
+    Args:
+        path: searched instead of $PATH.
+        usual: where else to look; login shells alone have the official archive's folder on their PATH.
 
     Raises:
         BuildError: there is none, or it is too old to get itself a newer toolchain.
     """
     needed = ".".join(map(str, NEEDED))
     hint = f"install Go {needed} or newer (the golang package of Debian is too old for the pinned modules)"
-    go = shutil.which("go") or next((place for place in _USUAL_PLACES if Path(place).exists()), None)
+    go = shutil.which("go", path=path) or next((place for place in usual if Path(place).exists()), None)
     if go is None:
         raise BuildError(f"go: must be on PATH, got nothing; {hint}")
     found = _version(go)
