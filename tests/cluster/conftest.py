@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cluster.control_plane import PlaneFactory
+    from tests.cluster.lockstep import LockstepFactory
 
 _BINARIES = pytest.StashKey["Path | toolchain.BuildError"]()
 
