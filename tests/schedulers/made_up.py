@@ -1,0 +1,49 @@
+"""A scheduler nobody has: what the file of a new provider says, and nothing more. Source: made up."""
+
+from typing import Final
+
+from gangs import intents
+from schedulers.contract import Arrival, Claim, GroupKind, LateWorkers, PodFacts, Replica, Right, Spec, Stamp
+
+API_GROUP: Final = "gangs.example.com"
+V1: Final = GroupKind(API_GROUP, "v1", "Crew", "crews")
+
+CREW: Final = "gangs.example.com/crew"
+RANK: Final = "gangs.example.com/rank"
+
+
+class MadeUp:
+    """The `made_up` provider."""
+
+    name = "made_up"
+    title = "Made up"
+    scheduler_names = ("made-up-scheduler",)
+    kinds = (V1,)
+    minimum = "atLeast"
+    rights = (Right(API_GROUP, ("crews",), ("get", "list", "watch", "create", "patch")),)
+    late_workers = LateWorkers(Arrival.EXIST, floor=False, promise="nothing is promised")
+    words = frozenset(intents.WORDS)
+    own_keys = {intents.QUEUE: "gangs.example.com/queue"}  # noqa: RUF012 - the contract's attribute, never changed
+
+    def stamp(self, group: str, *, leader: bool) -> Stamp:
+        """Name the crew and the rank."""
+        return Stamp({CREW: group}, {RANK: "captain" if leader else "sailor"})
+
+    def claim(self, pod: PodFacts) -> Claim | None:
+        """Find the crew."""
+        group = pod.labels.get(CREW)
+        return None if group is None else Claim(f"metadata.labels[{CREW}]", group)
+
+    def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
+        """Say every word."""
+        intent = replica.intent
+        said = {
+            "queue": intent.queue,
+            "class": intent.priority_class,
+            "wait": intent.schedule_timeout,
+            "within": None if intent.topology is None else intent.topology.key,
+        }
+        return Spec({self.minimum: replica.minimum, **{key: value for key, value in said.items() if value is not None}})
+
+
+PROVIDER: Final = MadeUp()
