@@ -127,6 +127,8 @@ def kwok(layout: Layout) -> Process:
         f"--kubeconfig={layout.kubeconfig('kwok')}",
         f"--config={layout.binaries / 'kwok-stages.yaml'}",
         "--manage-all-nodes=true",
+        # Else a line a pod and a node, and failures drown.
+        "--v=WARN",
         f"--server-address=127.0.0.1:{free_port()}",
     )
 
@@ -191,6 +193,7 @@ def _serving(kubeconfig: str) -> list[str]:
         "--bind-address=127.0.0.1",
         f"--secure-port={free_port()}",
         f"--authentication-kubeconfig={kubeconfig}",
+        "--authentication-skip-lookup=true",
         f"--authorization-kubeconfig={kubeconfig}",
     ]
 

@@ -11,6 +11,7 @@ from tests.cluster import binaries as cache
 from tests.cluster import toolchain
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import Lockstep
+from tests.cluster.waiting import WaitError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -43,17 +44,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Below a failure, print the last log lines of the control planes that the test used."""
     outcome = yield
     report = outcome.get_result()
     if not report.failed:
         return
-    for name, value in getattr(item, "funcargs", {}).items():
-        if isinstance(value, ControlPlane):
-            report.sections.append((f"control plane of {name}", value.report()))
+    used = {id(value): value for value in getattr(item, "funcargs", {}).values()}
+    # A failed wait has its control plane's lines in its message.
+    told = call.excinfo is not None and call.excinfo.errisinstance(WaitError)
+    for value in used.values():
+        if isinstance(value, ControlPlane) and not told:
+            report.sections.append((f"control plane in {value.folder.name}", value.report()))
         if isinstance(value, Lockstep):
-            report.sections.append((f"processes of {name}", value.report()))
+            report.sections.append(("Lockstep's processes", value.report()))
 
 
 @pytest.fixture(scope="session")

@@ -117,10 +117,11 @@ class Process:
         """The exit code when it ended though nobody stopped it."""
         return None if self._running is None else self._running.poll()
 
-    def tail(self, lines: int = 15) -> str:
-        """Return the last lines of its log."""
+    def tail(self, lines: int = 15, width: int = 300) -> str:
+        """Return the last lines of its log, each cut at `width`."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as log:
-            log.seek(max(0, self.log.stat().st_size - 400 * lines))
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
+            log.seek(max(0, self.log.stat().st_size - 1000 * lines))
+            last = log.read().decode(errors="replace").splitlines()[-lines:]
+        return "\n".join(line[:width] for line in last)
