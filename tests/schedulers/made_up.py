@@ -1,9 +1,11 @@
 """A scheduler nobody has: what the file of a new provider says, and nothing more. Source: made up."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from gangs import intents
-from schedulers.contract import Arrival, Claim, GroupKind, LateWorkers, PodFacts, Replica, Right, Spec, Stamp
+from schedulers.contract import Arrival, Claim, GroupKind, LateWorkers, PodFacts, Provider, Replica, Right, Spec, Stamp
 
 API_GROUP: Final = "gangs.example.com"
 V1: Final = GroupKind(API_GROUP, "v1", "Crew", "crews")
@@ -17,13 +19,13 @@ class MadeUp:
 
     name = "made_up"
     title = "Made up"
-    scheduler_names = ("made-up-scheduler",)
-    kinds = (V1,)
+    scheduler_names: tuple[str, ...] = ("made-up-scheduler",)
+    kinds: tuple[GroupKind, ...] = (V1,)
     minimum = "atLeast"
-    rights = (Right(API_GROUP, ("crews",), ("get", "list", "watch", "create", "patch")),)
+    rights: tuple[Right, ...] = (Right(API_GROUP, ("crews",), ("get", "list", "watch", "create", "patch")),)
     late_workers = LateWorkers(Arrival.EXIST, floor=False, promise="nothing is promised")
     words = frozenset(intents.WORDS)
-    own_keys = {intents.QUEUE: "gangs.example.com/queue"}  # noqa: RUF012 - the contract's attribute, never changed
+    own_keys: Mapping[str, str] = MappingProxyType({intents.QUEUE: "gangs.example.com/queue"})
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Name the crew and the rank."""
@@ -46,4 +48,4 @@ class MadeUp:
         return Spec({self.minimum: replica.minimum, **{key: value for key, value in said.items() if value is not None}})
 
 
-PROVIDER: Final = MadeUp()
+PROVIDER: Final[Provider] = MadeUp()
