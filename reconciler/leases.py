@@ -23,14 +23,17 @@ log = logging.getLogger(__name__)
 
 LEASES: Final = GroupKind("coordination.k8s.io", "v1", "Lease", "leases")
 
+CLOCK_DRIFT: Final = 0.05
+"""By how much two machines' clocks may differ in speed, together; real ones stay far below."""
+
 
 class Durations(msgspec.Struct, frozen=True):
     """Seconds of an election.
 
     Attributes:
         lease: how long others wait after the last renewal they saw.
-        renew: how long we count ourselves as leader after our last renewal; below `lease`, and the difference is
-            the longest time that a write begun at the last moment may take.
+        renew: how long we count ourselves as leader after our last renewal; below `lease`, and the difference, less a
+            twentieth of `lease`, is the longest time that a write begun at the last moment may take.
         retry: between attempts.
     """
 
@@ -208,7 +211,7 @@ class Elector:
             }
             answer = self._send("POST", object_path(LEASES, self._lease.namespace), made)
         self._seen, self._seen_at = answer, self._clock.now()
-        self.fence.open_until(began + self._durations.renew, began + self._durations.lease)
+        self.fence.open_until(began + self._durations.renew, began + self._durations.lease * (1 - CLOCK_DRIFT))
         if not self._leading and self.fence.held():
             self._leading = True
             log.info("lease %s: %s leads", self._lease.path, self.identity)
