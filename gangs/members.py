@@ -101,9 +101,9 @@ def read_member(namespace: str, name: str, labels: Mapping[str, str], annotation
     revision = labels.get(keys.REVISION)
     if not revision:
         raise Malformed(f"metadata.labels[{keys.REVISION}]", "be set", revision)
-    key = labels.get(keys.GROUP_KEY) or None
-    if key is None and not leader:
-        raise Malformed(f"metadata.labels[{keys.GROUP_KEY}]", "be set on a worker", None)
+    key = labels.get(keys.GROUP_KEY)
+    if key == "" or (key is None and not leader):
+        raise Malformed(f"metadata.labels[{keys.GROUP_KEY}]", "be set on a worker" if key is None else "be a key", key)
     return Member(
         namespace=namespace,
         lws=lws,

@@ -48,7 +48,7 @@ def check_document(path: str, text: str) -> dict[str, object]:
 def _against_schema(document: object, node: yaml.Node | None) -> Iterator[Problem]:
     validator = jsonschema.Draft202012Validator(configuration_schema(all_providers()))
     for error in validator.iter_errors(document):
-        where = tuple(error.absolute_path)
+        where = tuple(str(step) for step in error.absolute_path)
         if where[:1] == (DEFAULTS,) and len(where) > 1:
             continue  # the words have their own rules, and their own sentences
         for message, key in _messages(error, where):
@@ -95,14 +95,9 @@ def _keeps_rule(word: str, value: object) -> bool:
 
 
 def field_path(where: Path) -> str:
-    """Render a path as `a.b[0].c`, a key that holds more than letters as `a[my.key]`, `document` for the whole."""
-    text = ""
-    for step in where:
-        if isinstance(step, str) and step.isalnum():
-            text += f".{step}" if text else step
-        else:
-            text += f"[{step}]"
-    return text or "document"
+    """Render a path as `a.b.c`, a key that holds more than letters as `a[my.key]`, `document` for the whole."""
+    text = "".join(f".{step}" if step.isalnum() else f"[{step}]" for step in where)
+    return text.removeprefix(".") or "document"
 
 
 def _shown(value: object) -> str:

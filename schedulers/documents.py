@@ -22,7 +22,8 @@ LONGEST_SHOWN: Final = 40
 _TAG: Final = "tag:yaml.org,2002:"
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 
-Path = tuple[str | int, ...]
+Path = tuple[str, ...]
+"""Keys from the document down to a value; a configuration has no lists."""
 
 
 class Unreadable(ValueError):  # noqa: N818 - reads as what the text is
@@ -83,30 +84,22 @@ def read_document(text: str) -> tuple[object, yaml.Node | None]:
 
 
 def line_of(node: yaml.Node | None, where: Path) -> int:
-    """Find the line, from 1, of the value at `where`; of the nearest parent that is there."""
-    line = 1 if node is None else node.start_mark.line + 1
-    for step in where:
-        node = _child(node, step)
-        if node is None:
-            return line
-        line = node.start_mark.line + 1
-    return line
+    """Find the line, from 1, of the value at `where`, which has to be there."""
+    found = _at(node, where)
+    return 1 if found is None else found.start_mark.line + 1
 
 
 def key_line(node: yaml.Node | None, where: Path, key: str) -> int:
     """Find the line, from 1, of a key of the mapping at `where`."""
+    pairs = getattr(_at(node, where), "value", ())
+    marks: Iterable[yaml.Mark] = (name.start_mark for name, _ in pairs if name.value == key)
+    return next(iter(marks)).line + 1
+
+
+def _at(node: yaml.Node | None, where: Path) -> yaml.Node | None:
     for step in where:
-        node = _child(node, step)
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    return next((name.start_mark.line + 1 for name, _ in pairs if name.value == key), line_of(node, ()))
-
-
-def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
-    if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-        return next(iter(node.value[step : step + 1]), None)
-    return None
+        node = next(value for key, value in getattr(node, "value", ()) if key.value == step)
+    return node
 
 
 def _value(node: yaml.Node) -> object:

@@ -1,13 +1,14 @@
 """JSON Schema of the configuration file, rendered from the providers."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Final
 
 from gangs.intents import LONGEST_TIMEOUT
 from schedulers.configuration import API_VERSION, KIND, RECREATE, REPORT
 from schedulers.contract import Provider
-from schedulers.registry import usual_schedulers
+from schedulers.registry import all_providers, usual_schedulers
 
 _PART: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_PART}(\.{_PART})*"
@@ -68,3 +69,7 @@ def _words() -> dict[str, object]:
 def rendered_schema(providers: Mapping[str, Provider]) -> str:
     """Render the schema as the text of `docs/configuration.schema.json`."""
     return json.dumps(configuration_schema(providers), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(rendered_schema(all_providers()))

@@ -1,9 +1,11 @@
 """The README's table of schedulers, rendered from the providers."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from schedulers.contract import Provider, Stamp
+from schedulers.registry import all_providers
 
 HEADINGS: Final = (
     "provider",
@@ -47,3 +49,7 @@ def _stamp(stamp: Stamp) -> str:
 
 def _codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(provider_table(all_providers()))

@@ -72,10 +72,8 @@ class Decider:
         metadata = pod.metadata or PodMetadata()
         spec = pod.spec or PodSpec()
         labels = metadata.labels or {}
-        if keys.LWS_NAME not in labels or labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT:
-            return _admit(request, UNCHANGED)
         provider = self._configuration.provider(spec.scheduler_name or "")
-        if provider is None:
+        if provider is None or labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT:
             return _admit(request, UNCHANGED)
         group = spec.scheduling_group
         # A scheduling group without a name is still someone's: "" is no name of ours, so it counts as another's claim.

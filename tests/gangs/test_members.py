@@ -31,11 +31,6 @@ def read(pod: JsonObject) -> Member | None:
             id="the label counts before the name",
         ),
         pytest.param(
-            leader_pod(labels={f"{LWS}group-key": ""}),
-            Member("team-a", "vllm", 0, True, "vllm-0", REVISION, 2, None),  # noqa: FBT003 - a row of values
-            id="an empty key is none",
-        ),
-        pytest.param(
             leader_pod("m" + "-x" * 31),
             Member("team-a", "m" + "-x" * 31, 0, True, "m" + "-x" * 31 + "-0", REVISION, 2, KEY),  # noqa: FBT003
             id="a name of 63 characters",
@@ -112,6 +107,11 @@ def test_the_group_of_a_member_is_known_once_it_has_a_key() -> None:
             worker_pod(labels={f"{LWS}group-key": None}),
             "metadata.labels[leaderworkerset.sigs.k8s.io/group-key]: must be set on a worker, got nothing",
             id="a worker without key",
+        ),
+        pytest.param(
+            leader_pod(labels={f"{LWS}group-key": ""}),
+            'metadata.labels[leaderworkerset.sigs.k8s.io/group-key]: must be a key, got ""',
+            id="an empty key",
         ),
         pytest.param(
             worker_pod(labels={f"{LWS}group-index": None}),

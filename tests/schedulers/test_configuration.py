@@ -227,6 +227,7 @@ def test_a_good_file_is_honoured(text: str, configuration: Configuration) -> Non
                 ("a date", "2001-13-45", '"2001-13-45"'),
                 ("a number of thousands of digits", "9" * 5000, f'"{"9" * 40}..."'),
                 ("a number in base sixty", "1:30", '"1:30"'),
+                ("a number that is said to be one", "!!float abc", '"abc"'),
                 ("binary data", "!!binary aGk=", '"aGk="'),
                 ("a tag of one's own", "!secret x", '"x"'),
                 (

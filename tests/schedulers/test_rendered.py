@@ -1,6 +1,9 @@
 """What is rendered from the providers: the schema of the configuration file, the table of schedulers."""
 
 import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +12,7 @@ import pytest
 
 from gangs.intents import SCHEDULE_TIMEOUT, parse_word
 from schedulers.configuration import FIELDS_OF_WORDS
+from schedulers.contract import Provider
 from schedulers.registry import all_providers
 from schedulers.schema import configuration_schema, rendered_schema
 from schedulers.table import HEADINGS, provider_table
@@ -20,6 +24,14 @@ SCHEMA_FILE: Final = Path(__file__).parents[2] / "docs" / "configuration.schema.
 def test_the_schema_file_is_up_to_date() -> None:
     """`docs/configuration.schema.json` is what `schedulers.schema.rendered_schema` gives."""
     assert SCHEMA_FILE.read_text() == rendered_schema(all_providers())
+
+
+@pytest.mark.parametrize(("module", "text"), [("schema", rendered_schema), ("table", provider_table)])
+def test_a_module_prints_what_it_renders(module: str, text: Callable[[Mapping[str, Provider]], str]) -> None:
+    """`python -m schedulers.schema > docs/configuration.schema.json` is all there is to do after a new provider."""
+    command = [sys.executable, "-m", f"schedulers.{module}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == text(all_providers())
 
 
 def test_the_schema_is_one() -> None:
