@@ -1,19 +1,10 @@
 """One admission request from its form to its answer, counted and logged; no HTTP framework takes part."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from webhook.telemetry import Handled, Telemetry
-from webhook.transport import Decide, Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What goes back over HTTP."""
-
-    status: int
-    content_type: str
-    body: bytes
+from webhook.reviews import Decision
+from webhook.telemetry import Telemetry
+from webhook.transport import Decide
 
 
 class Admission:
@@ -25,14 +16,13 @@ class Admission:
         self.clock = clock
         self._decide = decide
 
-    def answer(self, body: bytes, started: float) -> Answer:
+    def answer(self, body: bytes, started: float) -> Decision:
         """Decide on a whole body that began to arrive at `started` on the clock."""
         decision = self._decide(body)
-        seconds = self.clock() - started
-        self.telemetry.record(Handled(decision.status, decision.outcome, decision.provider, decision.uid, seconds))
-        return Answer(decision.status, decision.content_type, decision.body)
+        self.telemetry.record(decision, self.clock() - started)
+        return decision
 
-    def refuse(self, refusal: Refusal, started: float) -> Answer:
-        """Answer a request that is refused for its form."""
-        self.telemetry.record(Handled(refusal.status, refusal.outcome, "", "", self.clock() - started))
-        return Answer(refusal.status, "text/plain; charset=utf-8", refusal.body)
+    def refuse(self, refusal: Decision, started: float) -> Decision:
+        """Count a request that is refused for its form, and give the refusal."""
+        self.telemetry.record(refusal, self.clock() - started)
+        return refusal

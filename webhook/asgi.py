@@ -6,15 +6,19 @@ waiting coroutine and nothing else (`facts` of the slow-peer test are in `tests/
 
 import asyncio
 
-from webhook.admission import Admission, Answer
+from webhook.admission import Admission
 from webhook.bridge import AsgiApplication, Headers, Receive, Scope, Send
-from webhook.transport import MAX_BODY, TOO_LARGE, TOO_LATE, TOO_MANY, Refusal, find_refusal, seconds_allowed
+from webhook.reviews import Decision
+from webhook.transport import MAX_BODY, TOO_LARGE, TOO_LATE, TOO_MANY, find_refusal, seconds_allowed
 
 SMALL_BODY = 64 << 10
 """Bytes up to which a body is read without waiting for a place among the large ones."""
 
 LARGE_BODIES = 8
 """Bodies above `SMALL_BODY` that are held at the same time: 24 MiB at most."""
+
+ARRIVED = "lockstep.arrived"
+"""True in a scope when the body has arrived whole, so that reading it cannot wait."""
 
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 8 << 20
@@ -48,7 +52,7 @@ class Front:
             body = await self._body(scope, receive)
             if body is None:
                 return
-            if isinstance(body, Refusal):
+            if isinstance(body, Decision):
                 await _send(send, admission.refuse(body, started), closing=True)
                 await _linger(receive)
             else:
@@ -56,13 +60,16 @@ class Front:
         finally:
             telemetry.in_flight -= 1
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | Refusal | None:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | Decision | None:
         """The whole body, or why it is refused; None when the peer went away."""
         refusal = find_refusal(*_header_values(scope["headers"]))
         if refusal is not None:
             return refusal
-        seconds = seconds_allowed(scope["query_string"].decode("latin-1"), self._most_seconds)
         reading = _Reading(receive)
+        if scope.get(ARRIVED):
+            await reading.read_to(MAX_BODY)
+            return reading.outcome()
+        seconds = seconds_allowed(scope["query_string"].decode("latin-1"), self._most_seconds)
         try:
             async with asyncio.timeout(seconds):
                 await reading.read_to(SMALL_BODY)
@@ -72,7 +79,7 @@ class Front:
             return TOO_LATE
         return reading.outcome()
 
-    async def _large_body(self, reading: "_Reading") -> bytes | Refusal | None:
+    async def _large_body(self, reading: "_Reading") -> bytes | Decision | None:
         """The rest of a body that turned out not to be small."""
         try:
             async with asyncio.timeout(_LINGER_SECONDS):
@@ -101,7 +108,7 @@ class _Reading:
         """Whether more is to come."""
         return not (self._ended or self._gone)
 
-    def outcome(self) -> bytes | Refusal | None:
+    def outcome(self) -> bytes | Decision | None:
         """The body, or that it is too large; None when the peer went away."""
         if self._gone:
             return None
@@ -136,7 +143,7 @@ def _header_values(headers: Headers) -> tuple[str, str, str]:
     return content_type.decode("latin-1"), content_encoding.decode("latin-1"), content_length.decode("latin-1")
 
 
-async def _send(send: Send, answer: Answer, *, closing: bool) -> None:
+async def _send(send: Send, answer: Decision, *, closing: bool) -> None:
     headers: Headers = [
         (b"content-type", answer.content_type.encode("latin-1")),
         (b"content-length", str(len(answer.body)).encode("latin-1")),

@@ -34,9 +34,9 @@ class LineWriter:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
 
-    def write(self, fields: dict[str, Any]) -> None:
-        """Write `fields` as one line, with the time first."""
-        line = _encode({"ts": _timestamp(time.time()), **fields}) + b"\n"
+    def write(self, fields: dict[str, Any], at: float | None = None) -> None:
+        """Write `fields` as one line, after the Unix time `at` or the present."""
+        line = _encode({"ts": _timestamp(time.time() if at is None else at), **fields}) + b"\n"
         for start in range(0, len(line), _PIPE_BUF):
             if not self._write_piece(line[start : start + _PIPE_BUF]):
                 self.dropped += 1

@@ -10,9 +10,10 @@ import time
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from webhook.admission import Admission, Answer
+from webhook.admission import Admission
 from webhook.health import Health
 from webhook.logs import LineWriter
+from webhook.reviews import TEXT, Decision
 from webhook.telemetry import METRICS_TYPE, Telemetry
 from webhook.transport import MAX_BODY, TOO_LARGE, find_refusal
 
@@ -71,7 +72,7 @@ def _add_state(app: Flask, telemetry: Telemetry, health: Health) -> None:
         return Response(telemetry.render(), content_type=METRICS_TYPE)
 
 
-def _mutate(admission: Admission) -> Answer:
+def _mutate(admission: Admission) -> Decision:
     """Answer one review; the body is read here, as long as the server lets it take."""
     started = admission.clock()
     headers = request.headers
@@ -87,12 +88,12 @@ def _mutate(admission: Admission) -> Answer:
     return admission.answer(body, started)
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: Decision) -> Response:
     return Response(answer.body, status=answer.status, content_type=answer.content_type)
 
 
 def _plain(status: int, text: str) -> Response:
-    return Response(text, status=status, content_type="text/plain; charset=utf-8")
+    return Response(text, status=status, content_type=TEXT)
 
 
 def _plain_error(error: HTTPException) -> Response:

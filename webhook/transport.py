@@ -6,9 +6,9 @@ module reads or writes: it takes header values and gives a refusal, or nothing.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import lru_cache
 
-from webhook.reviews import Decision
+from webhook.reviews import TEXT, Decision
 
 MAX_BODY = 3 << 20
 """Bytes of a review that are read at most. One pod is at most 1.5 MiB in etcd; an update carries it twice."""
@@ -26,37 +26,28 @@ Decide = Callable[[bytes], Decision]
 """The pure decision: the body of a request in, the answer out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A request that is refused for its form: HTTP status, plain text reason, word for the metric."""
-
-    status: int
-    reason: str
-    outcome: str
-
-    @property
-    def body(self) -> bytes:
-        """The reason as text."""
-        return self.reason.encode()
+def refuse(status: int, reason: str, outcome: str) -> Decision:
+    """Make the answer to a request that is refused for its form: plain text, and a word for the metric."""
+    return Decision(status, reason.encode(), TEXT, outcome)
 
 
-TOO_LARGE = Refusal(413, f"body: must be at most {MAX_BODY} bytes", "too-large")
-TOO_LATE = Refusal(408, "body: must arrive before the deadline", "too-late")
-TOO_MANY = Refusal(503, "body: must wait, too many large bodies are being read", "too-many")
+TOO_LARGE = refuse(413, f"body: must be at most {MAX_BODY} bytes", "too-large")
+TOO_LATE = refuse(408, "body: must arrive before the deadline", "too-late")
+TOO_MANY = refuse(503, "body: must wait, too many large bodies are being read", "too-many")
 
 
-def find_refusal(content_type: str, content_encoding: str, content_length: str) -> Refusal | None:
+def find_refusal(content_type: str, content_encoding: str, content_length: str) -> Decision | None:
     """Judge a POST to /mutate by its headers; the values are "" where a header is absent."""
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        return Refusal(415, f'content-type: must be application/json, got "{_shown(content_type)}"', "wrong-type")
-    if content_encoding.strip().lower() not in ("", "identity"):
-        return Refusal(415, f'content-encoding: must be absent, got "{_shown(content_encoding)}"', "wrong-type")
+    if not _is_json(content_type):
+        return refuse(415, f'content-type: must be application/json, got "{_shown(content_type)}"', "wrong-type")
+    if content_encoding and content_encoding.strip().lower() != "identity":
+        return refuse(415, f'content-encoding: must be absent, got "{_shown(content_encoding)}"', "wrong-type")
     if content_length.isdecimal() and int(content_length[:20]) > MAX_BODY:
         return TOO_LARGE
     return None
 
 
+@lru_cache(maxsize=64)
 def seconds_allowed(query: str, most: float) -> float:
     """How long a request may take by its query `timeout=10s`, never longer than `most` seconds.
 
@@ -67,6 +58,11 @@ def seconds_allowed(query: str, most: float) -> float:
         return most
     asked = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(found[1]))
     return min(most, max(_LEAST_SECONDS, asked - MARGIN_SECONDS))
+
+
+@lru_cache(maxsize=64)
+def _is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "application/json"
 
 
 def _shown(value: str) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers.gasgi import ASGIWorker
 
+from webhook.asgi import ARRIVED
+
 if TYPE_CHECKING:
     import socket
     import ssl
@@ -31,6 +33,9 @@ WRITE_SECONDS = 10.0
 
 CLOSE_SECONDS = 2.0
 """For the peer's part in ending TLS."""
+
+PUT_OFF_SECONDS = 0.1
+"""By how much counting and logging may lag behind an answer."""
 
 IDLE_WHILE_DRAINING_SECONDS = 2.0
 """An unused connection is closed after this while draining; one in use ends with its next answer."""
@@ -61,6 +66,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
         self._counted = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._keepalive_handle: asyncio.TimerHandle | None = None
 
     @property
     def idle(self) -> bool:
@@ -92,7 +98,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
         if not self._counted:
             return
         self.worker.connections.discard(self)
-        for timer in (self._head_timer, self._write_timer):
+        for timer in (self._head_timer, self._write_timer, self._keepalive_handle):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -109,13 +115,38 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
             self._write_timer.cancel()
             self._write_timer = None
 
+    async def _serve_http_request(self, request: object, sockname: object, peername: object) -> bool:
+        """Serve one request in the connection's own task; the parent makes one for work after the answer."""
+        return bool(await self._handle_http_request(request, sockname, peername))
+
+    def _build_http_scope(self, request: object, sockname: object, peername: object) -> dict[str, object]:
+        scope: dict[str, object] = super()._build_http_scope(request, sockname, peername)
+        scope[ARRIVED] = self._body_receiver._complete  # noqa: SLF001  # the parent reads it too
+        return scope
+
+    def _arm_keepalive_timer(self) -> None:
+        """Let one timer run per connection; it looks at the time of the last byte when it fires."""
+        if self._keepalive_handle is None:
+            self._keepalive_handle = self.worker.loop.call_later(self._keepalive, self._keepalive_timeout)
+
+    def _cancel_keepalive_timer(self) -> None:
+        """Leave the timer running: it costs more to make one for each request."""
+
+    def _keepalive_timeout(self) -> None:
+        self._keepalive_handle = None
+        left = self.touched + self._keepalive - self.worker.loop.time()
+        if not self.idle or left > 0:
+            self._keepalive_handle = self.worker.loop.call_later(max(left, 1.0), self._keepalive_timeout)
+        else:
+            self.end()
+
     def end_after_answer(self) -> None:
         """Announce the end of the connection with the next answer."""
         self._keepalive = 0
 
     def end(self) -> None:
         """Close an idle connection in order."""
-        self._keepalive_timeout()
+        super()._keepalive_timeout()
 
     def _on_headers_complete(self) -> bool:
         if self._head_timer is not None:
@@ -172,9 +203,11 @@ class Worker(ASGIWorker):  # type: ignore[misc]  # gunicorn is untyped
         return True
 
     async def _serve(self) -> None:
+        telemetry = self.server.telemetry
+        telemetry.put_off(lambda work: self.loop.call_later(PUT_OFF_SECONDS, work))
         certificates = self.server.make_certificates()
         certificates.check(self.loop.time())
-        self.server.telemetry.watch("lockstep_webhook_connections", "Open connections.", lambda: self.nr_conns)
+        telemetry.watch("lockstep_webhook_connections", "Open connections.", lambda: self.nr_conns)
         for wrapped in self.sockets:
             await self._listen(wrapped.sock, certificates.listening)
         if self.server.metrics_listener is not None:
@@ -185,6 +218,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]  # gunicorn is untyped
             certificates.check(self.loop.time())
             await asyncio.sleep(1.0)
         await self._shutdown()
+        telemetry.flush()
 
     async def _listen(self, listener: "socket.socket", context: "ssl.SSLContext | None") -> None:
         application = None if context else self.server.state_application
