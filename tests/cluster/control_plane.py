@@ -200,7 +200,10 @@ class ControlPlane:
         self._wait_ready(name)
 
     def stop(self, name: str) -> None:
-        """Stop one component with TERM; its data stays."""
+        """Stop one component with TERM; its data stays.
+
+        The API server takes 10 s for this while others watch; `kill` is quicker.
+        """
         self._processes[name].stop()
 
     def kill(self, name: str) -> None:
