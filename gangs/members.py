@@ -130,10 +130,10 @@ def _index(name: str, labels: Mapping[str, str], *, leader: bool) -> int:
         return _whole(INDEX_PATH, text, least=0)
     if not leader:
         raise Malformed(INDEX_PATH, "be set on a worker", None)
-    ordinal = name.rpartition("-")[2]
-    if not _is_whole(ordinal):
+    ordinal = _number(name.rpartition("-")[2])
+    if ordinal is None:
         raise Malformed("metadata.name", "end in the leader's ordinal", name)
-    return int(ordinal)
+    return ordinal
 
 
 def _size(annotations: Mapping[str, str]) -> int:
@@ -144,10 +144,14 @@ def _size(annotations: Mapping[str, str]) -> int:
 
 
 def _whole(path: str, text: str, *, least: int) -> int:
-    if not _is_whole(text) or (number := int(text)) < least:
+    number = _number(text)
+    if number is None or number < least:
         raise Malformed(path, f"be a whole number of at least {least}", text)
     return number
 
 
-def _is_whole(text: str) -> bool:
-    return len(text) <= MOST_DIGITS and text.isascii() and text.isdigit() and int(text) <= MOST_PODS
+def _number(text: str) -> int | None:
+    if len(text) > MOST_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    number = int(text)
+    return number if number <= MOST_PODS else None

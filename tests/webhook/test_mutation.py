@@ -1,6 +1,7 @@
 """What is patched onto which pod."""
 
 import json
+from itertools import product
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.webhook.fakes import ALLOWED_PATHS, DRAWN, admit, decider, lws_key, l
 
 GROUP = "vllm-0-b2efc632cb"
 DRAWN_GROUP = "vllm-0-ed2f01303a"
+BUILDERS = (leader_pod, worker_pod)
 LEFT_OUT = "lockstep leaves this pod out of its gang"
 
 
@@ -28,10 +30,8 @@ LEFT_OUT = "lockstep leaves this pod out of its gang"
         ),
     ],
 )
-def test_c04_c25_a_pod_gets_the_keys_of_its_own_scheduler_and_no_others(
-    scheduler: str | None, stamped: JsonObject
-) -> None:
-    """The stamp is in the admission patch itself, and each replica carries only its scheduler's keys."""
+def test_c04_the_stamp_is_in_the_admission_patch_itself(scheduler: str | None, stamped: JsonObject) -> None:
+    """Word for word, and nothing else: a scheduler that looks at the pod once sees its group."""
     pod = leader_pod(scheduler=scheduler)
     decision, after = admit(pod)
     assert decision.outcome == "stamped"
@@ -40,6 +40,21 @@ def test_c04_c25_a_pod_gets_the_keys_of_its_own_scheduler_and_no_others(
         "annotations": stamped.get("annotations", {}),
         "spec": {key: value for key, value in stamped.items() if key == "schedulingGroup"},
     }
+
+
+def test_c25_sets_of_two_schedulers_in_one_cluster_carry_their_own_keys_only() -> None:
+    """One webhook, a choice per LWS: leader and worker of each set have their scheduler's keys, not the other's."""
+    keys = {
+        "volcano": {"scheduling.k8s.io/group-name", "volcano.sh/task-spec"},
+        "scheduler-plugins-scheduler": {"scheduling.x-k8s.io/pod-group"},
+    }
+    for (lws, scheduler), build in product((("a", "volcano"), ("b", "scheduler-plugins-scheduler")), BUILDERS):
+        pod = build(lws, scheduler=scheduler)
+        new = added(pod, admit(pod)[1])
+        assert new["labels"].keys() | new["annotations"].keys() == keys[scheduler] | {"lockstep.dev/group"}
+        assert new["spec"] == {}
+        groups = {value for value in (new["labels"] | new["annotations"]).values() if value not in ("leader", "worker")}
+        assert len(groups) == 1
 
 
 def added(before: JsonObject, after: JsonObject) -> JsonObject:
