@@ -24,10 +24,15 @@ def grew(old: Node | None, new: Node | None) -> bool:
     """Tell whether a node's change may have made room."""
     if new is None or new.spec.unschedulable:
         return False
-    if old is None or old.spec.unschedulable or bool(old.spec.taints) > bool(new.spec.taints):
+    if old is None or old.spec.unschedulable or _kept_away(old) - _kept_away(new):
         return True
     have, had = new.status.allocatable or {}, old.status.allocatable or {}
     return any(_amount(value) > _amount(had.get(name, "0")) for name, value in have.items())
+
+
+def _kept_away(node: Node) -> set[tuple[str, str, str]]:
+    """Give a node's taints; GPU nodes keep one for good, so each counts by itself."""
+    return {(taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")) for taint in node.spec.taints or ()}
 
 
 def _amount(text: str) -> int:
@@ -65,9 +70,11 @@ class Rounds:
         """Note that capacity may have grown: rounds follow."""
         for delay in DELAYS:
             moment = max(now + delay, self._last + APART)
+            for due in self._due:
+                if due <= moment < due + APART:
+                    moment = due + APART
             if not any(moment <= due < moment + APART for due in self._due):
-                self._due.append(moment)
-        self._due.sort()
+                self._due = sorted([*self._due, moment])
 
     def next_due(self) -> float | None:
         """Say when the next round is due."""
@@ -75,6 +82,8 @@ class Rounds:
 
     def take(self, now: float) -> bool:
         """Take all rounds that are due; tells whether there was one."""
+        if now < self._last + APART:
+            return False
         due = [moment for moment in self._due if moment <= now]
         self._due = self._due[len(due) :]
         self._last = now if due else self._last

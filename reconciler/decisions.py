@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from gangs.members import looks_nested
 from reconciler.actions import Action, Say
 from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
+from reconciler.objects import Pod
 from reconciler.replicas import Sight
 from reconciler.rolls import Roll, call_roll, opted_out, waits
 from schedulers.claims import other_claim
@@ -58,6 +60,7 @@ def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcom
         actions=(
             *mend_unstamped(sight, provider, configuration, roll),
             *_say_strange(roll, provider),
+            *_say_nested(sight),
             *_keep(sight, provider, configuration, roll, served),
         ),
         provider=provider.name,
@@ -92,6 +95,18 @@ def _say_strange(roll: Roll, provider: Provider) -> Iterator[Action]:
         message = "the API server drops spec.schedulingGroup (gate GenericWorkload is off): pods are placed one by one"
         yield Say("StampDropped", message, provider.name)
     for pod in roll.strangers:
-        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        message = f"pod {name}: is of another scheduler or group than its leader, which is in {provider.name}'s"
+        what = "is opted out" if opted_out(pod) else "is of another scheduler or group"
+        message = f"pod {_title(pod)}: {what}, unlike its leader, which is in {provider.name}'s"
         yield Say("NotWithItsLeader", message, pod.metadata.uid)
+
+
+def _say_nested(sight: Sight) -> Iterator[Action]:
+    """Say that workers look like leaders: LWS then nests sets in sets (kubernetes-sigs/lws#391)."""
+    for pod in sight.workers:
+        if looks_nested(pod.labels, pod.annotations):
+            message = f"pod {_title(pod)}: has the leader's worker-index and is a worker; no group is made for it"
+            yield Say("WorkerLooksLikeLeader", message, pod.metadata.uid)
+
+
+def _title(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"

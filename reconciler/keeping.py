@@ -11,7 +11,7 @@ from reconciler.mending import fits_later
 from reconciler.objects import GroupObject
 from reconciler.replicas import NotYet, Sight, read_replica, read_words
 from reconciler.rolls import Roll
-from reconciler.wanted import difference, group_object
+from reconciler.wanted import difference, group_object, owner_reference
 from schedulers.configuration import Configuration
 from schedulers.contract import GroupKind, HoldsDeleted, Provider, Replica
 
@@ -49,6 +49,9 @@ def write_group(sight: Sight, provider: Provider, replica: Replica, kind: GroupK
         yield Say("GroupOwnedByOther", message, replica.group)
     elif live.metadata.deletion_timestamp is not None:
         yield from release(live, provider, kind)
+    elif not live.metadata.owner_references:
+        metadata = {"uid": live.metadata.uid, "ownerReferences": [owner_reference(sight.leader)]}
+        yield PatchGroup(kind, replica.namespace, replica.group, {"metadata": metadata})
     elif not owned_by_leader(live, sight):
         yield LookAgain(STALE_GROUP, "the group of a dead leader is still there")
     elif (patch := difference(replica, spec, live)) is not None:

@@ -2,11 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
 
+from gangs import keys
 from gangs.members import Malformed
 from reconciler.actions import DeletePod, LookAgain, Say
 from reconciler.cache import Cache
@@ -134,14 +135,12 @@ class Reconciler:
 
     def alive(self) -> dict[str, str]:
         """Check what a restart would mend: watches that hang."""
-        return {
-            watch.target.title: "" if watch.progress_age() < watch.longest_silence() else "hangs"
-            for watch in self._all_watches()
-        }
+        watches = self._all_watches()
+        return _checks(watches, lambda watch: "" if watch.progress_age() < watch.longest_silence() else "hangs")
 
     def ready(self) -> dict[str, str]:
         """Check what is needed before this process is of use: whole caches and an answer about kinds."""
-        checks = {watch.target.title: "" if watch.has_synced else "not synced" for watch in self._all_watches()}
+        checks = _checks(self._all_watches(), lambda watch: "" if watch.has_synced else "not synced")
         checks["discovery"] = "" if self._discovery.complete else "no answer yet"
         return checks
 
@@ -306,9 +305,17 @@ class Reconciler:
         for key, outcome in self._findings.outcomes().items():
             leader = self._cache.pods.get(*key)
             if outcome.waiting and leader is not None:
-                group = leader.labels.get("lockstep.dev/group", "")
+                group = leader.labels.get(keys.LOCKSTEP_GROUP, "")
                 found[key] = Waiting(leader.metadata.creation_timestamp, key, group, outcome.provider)
         return found
+
+
+def _checks(watches: Iterable[Watch[object]], problem: Callable[[Watch[object]], str]) -> dict[str, str]:
+    """Check every watch; where two have one title, such as the two of pods, the one with a problem counts."""
+    found: dict[str, str] = {}
+    for watch in watches:
+        found[watch.target.title] = found.get(watch.target.title) or problem(watch)
+    return found
 
 
 def is_refusal(error: ApiError) -> bool:

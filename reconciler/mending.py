@@ -7,7 +7,7 @@ from gangs import keys
 from reconciler.actions import Action, DeletePod, LookAgain, PatchPod, Say
 from reconciler.objects import Pod
 from reconciler.replicas import Sight
-from reconciler.rolls import Roll, opted_out
+from reconciler.rolls import Roll
 from schedulers.configuration import RECREATE, Configuration
 from schedulers.contract import Provider, Stamp
 
@@ -18,7 +18,7 @@ LONGEST_BETWEEN_RECREATIONS: Final = 600.0
 def mend_unstamped(sight: Sight, provider: Provider, configuration: Configuration, roll: Roll) -> Iterator[Action]:
     """Stamp in place what can still be stamped; report, and delete if configured, what can't."""
     group = sight.member.group
-    pods = [pod for pod in roll.unstamped if not (pod.leaving or pod.finished or opted_out(pod))]
+    pods = [pod for pod in roll.unstamped if not (pod.leaving or pod.finished)]
     if group is None or not pods:
         return
     for pod in pods:

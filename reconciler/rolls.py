@@ -17,7 +17,7 @@ class Roll(msgspec.Struct, frozen=True):
         members: pods of its group.
         dropped: labelled as ours, but without the field: the API server's gate is off.
         unstamped: pods that nobody has put into a group.
-        strangers: pods in someone else's group, or of another scheduler.
+        strangers: pods in someone else's group, of another scheduler, or kept away from Lockstep by their template.
     """
 
     members: tuple[Pod, ...]
@@ -52,4 +52,6 @@ def _place(pod: Pod, sight: Sight, provider: Provider, configuration: Configurat
         return "strangers"
     if provider.claim(pod) is not None:
         return "members"
-    return "dropped" if keys.LOCKSTEP_GROUP in pod.labels else "unstamped"
+    if keys.LOCKSTEP_GROUP in pod.labels:
+        return "dropped"
+    return "strangers" if opted_out(pod) else "unstamped"

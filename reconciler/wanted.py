@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from gangs import keys
 from gangs.resources import equal_resources
-from reconciler.objects import GroupObject, Pod
+from reconciler.objects import POD, GroupObject, Pod
 from schedulers.contract import GroupKind, Replica, Spec
 
 Json = dict[str, object]
@@ -33,18 +33,16 @@ def group_object(replica: Replica, kind: GroupKind, spec: Spec, leader: Pod) -> 
             "name": replica.group,
             "namespace": replica.namespace,
             "labels": group_labels(replica),
-            "ownerReferences": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "name": leader.metadata.name,
-                    "uid": leader.metadata.uid,
-                    "controller": True,
-                }
-            ],
+            "ownerReferences": [owner_reference(leader)],
         },
         "spec": dict(spec.fields),
     }
+
+
+def owner_reference(leader: Pod) -> Json:
+    """Name the leader pod as the controller of its group."""
+    metadata = leader.metadata
+    return {"apiVersion": "v1", "kind": POD, "name": metadata.name, "uid": metadata.uid, "controller": True}
 
 
 def difference(replica: Replica, spec: Spec, live: GroupObject) -> Json | None:

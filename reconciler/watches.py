@@ -66,8 +66,10 @@ class Hints:
             self._add((metadata.namespace, metadata.name))
 
     def lws(self, old: LeaderWorkerSet | None, new: LeaderWorkerSet | None) -> None:
-        """Pass on a change of an LWS to all its leaders."""
+        """Pass on a change of an LWS to all its leaders; its status, which changes with every pod, is not read."""
         metadata = _metadata(old, new)
+        if old is not None and new is not None and _same(old, new):
+            return
         self._all(self._cache.leaders_of_lws(metadata.namespace, metadata.name))
 
     def revision(self, old: ControllerRevision | None, new: ControllerRevision | None) -> None:
@@ -154,6 +156,11 @@ class Watches:
         decode = msgspec.json.Decoder(shape).decode
         watch: Watch[T] = Watch(self._api, target, decode, store, on_change, meters=self._meters)
         return watch  # type: ignore[return-value] # what it carries is of no interest to who starts and stops it
+
+
+def _same(old: LeaderWorkerSet, new: LeaderWorkerSet) -> bool:
+    same_life = old.metadata.uid == new.metadata.uid
+    return same_life and old.spec == new.spec and old.metadata.annotations == new.metadata.annotations
 
 
 def _metadata(*objects: StatefulSet | LeaderWorkerSet | ControllerRevision | Namespace | None) -> Metadata:

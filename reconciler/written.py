@@ -1,11 +1,16 @@
 """Answers to our own writes, kept until the watch has caught up, so that nothing is written twice."""
 
 import threading
+from collections import deque
+from typing import Final
 
 from reconciler.objects import GroupObject
 from schedulers.contract import GroupKind
 
 Place = tuple[GroupKind, str, str]
+
+REMEMBERED_GONE: Final = 1000
+"""UIDs of objects that ended; an answer to a write is never as late as that many deletions."""
 
 
 class Written:
@@ -15,10 +20,13 @@ class Written:
         """Start empty."""
         self._lock = threading.Lock()
         self._answers: dict[Place, GroupObject] = {}
+        self._gone: deque[str] = deque(maxlen=REMEMBERED_GONE)
 
     def remember(self, kind: GroupKind, answer: GroupObject) -> None:
-        """Keep an answer."""
+        """Keep an answer, unless the watch has shown the end of that object before the answer came."""
         with self._lock:
+            if answer.metadata.uid in self._gone:
+                return
             self._answers[kind, answer.metadata.namespace, answer.metadata.name] = answer
 
     def forget(self, kind: GroupKind, namespace: str, name: str) -> None:
@@ -33,6 +41,10 @@ class Written:
             return
         place = (kind, shown.metadata.namespace, shown.metadata.name)
         with self._lock:
+            if new is None:
+                self._gone.append(shown.metadata.uid)
+            elif old is not None and old.metadata.uid != new.metadata.uid:
+                self._gone.append(old.metadata.uid)
             answer = self._answers.get(place)
             if answer is None:
                 return
