@@ -9,8 +9,8 @@ from reconciler.clocks import Clock, SystemClock
 from reconciler.contract import CALL_SECONDS, JSON, NO_QUERY, Api, Conflict, Response, Stream
 from reconciler.telemetry import Meters
 
-WRITE_SECONDS: Final = 5.0
-"""How long a write may take when its caller says nothing; fits between the default end of leading and of the lease."""
+WRITE_SECONDS: Final = 4.0
+"""How long a write may take when nobody says; fits between the default end of leading and of the lease."""
 
 
 class NotLeader(Exception):  # noqa: N818 - reads as what is the case
@@ -82,9 +82,10 @@ class Fence:
 class FencedApi:
     """An `Api` whose writes stop at the fence and are counted."""
 
-    def __init__(self, api: Api, fence: Fence, meters: Meters | None = None) -> None:
-        """Stand before `api`."""
+    def __init__(self, api: Api, fence: Fence, meters: Meters | None = None, *, longest: float = WRITE_SECONDS) -> None:
+        """Stand before `api`; a write takes `longest` seconds at most unless its caller says otherwise."""
         self._api, self._fence, self._meters = api, fence, meters or Meters()
+        self._longest = longest
 
     def request(  # noqa: PLR0913 - the parts of an HTTP request
         self,
@@ -96,14 +97,14 @@ class FencedApi:
         content_type: str = JSON,
         timeout: float | None = None,
     ) -> Response:
-        """Make one call, see `contract.Api.request`; reads pass freely. A write takes 5 s at most unless told.
+        """Make one call, see `contract.Api.request`; reads pass freely.
 
         Raises:
             NotLeader: a write was held back.
         """
         if method == "GET":
             return self._api.request(method, path, query, timeout=CALL_SECONDS if timeout is None else timeout)
-        limit = WRITE_SECONDS if timeout is None else timeout
+        limit = self._longest if timeout is None else timeout
         outcome = "failed"
         try:
             with self._fence.writing(limit):

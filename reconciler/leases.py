@@ -32,8 +32,7 @@ class Durations(msgspec.Struct, frozen=True):
 
     Attributes:
         lease: how long others wait after the last renewal they saw.
-        renew: how long we count ourselves as leader after our last renewal; below `lease`, and the difference, less a
-            twentieth of `lease`, is the longest time that a write begun at the last moment may take.
+        renew: how long we count ourselves as leader after our last renewal; below `lease`.
         retry: between attempts.
     """
 
@@ -43,9 +42,21 @@ class Durations(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse durations under which two could lead at once."""
-        if not self.lease > self.renew > self.retry > 0 or self.lease < 1:
-            message = f"lease durations: must fall from lease (1 or more) to renew to retry, got {self}"
+        if not self.lease > self.renew > self.retry > 0 or self.lease < 1 or self.write <= 0:
+            message = (
+                f"lease durations: must fall from lease (1 or more) to renew (below 0.95 of it) to retry, got {self}"
+            )
             raise ValueError(message)
+
+    @property
+    def safe(self) -> float:
+        """Seconds after our last renewal until which nobody else can lead, however their clock runs."""
+        return self.lease * (1 - CLOCK_DRIFT)
+
+    @property
+    def write(self) -> float:
+        """Longest time in seconds that a write may take, so that one begun at the last moment is done in time."""
+        return self.safe - self.renew
 
 
 class LeaseName(msgspec.Struct, frozen=True):
@@ -211,7 +222,7 @@ class Elector:
             }
             answer = self._send("POST", object_path(LEASES, self._lease.namespace), made)
         self._seen, self._seen_at = answer, self._clock.now()
-        self.fence.open_until(began + self._durations.renew, began + self._durations.lease * (1 - CLOCK_DRIFT))
+        self.fence.open_until(began + self._durations.renew, began + self._durations.safe)
         if not self._leading and self.fence.held():
             self._leading = True
             log.info("lease %s: %s leads", self._lease.path, self.identity)

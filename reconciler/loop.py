@@ -86,7 +86,7 @@ class Reconciler:
         self._elector = Elector(
             api, settings.lease, identity, durations=settings.durations, on_gained=self._look_at_all, clock=self._clock
         )
-        fenced = FencedApi(api, self._elector.fence, self.meters)
+        fenced = FencedApi(api, self._elector.fence, self.meters, longest=settings.durations.write)
         self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
         self._writer = Writer(fenced, self._cache, self._recorder)
         self._findings = Findings(self.meters.registry)

@@ -180,7 +180,7 @@ class Recorder:
         event = remark.event(self._component, self._instance, seconds_time(self._clock.utc()))
         try:
             path = object_path(EVENTS, remark.namespace)
-            self._api.request("POST", path, body=msgspec.json.encode(event), timeout=5.0)
+            self._api.request("POST", path, body=msgspec.json.encode(event))
         except Conflict:
             return "known"
         except NotLeader:
