@@ -57,6 +57,7 @@ class PodCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="
     status: str | None = None
     reason: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
 
 
 class PodStatusResources(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):

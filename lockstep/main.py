@@ -13,6 +13,7 @@ from collections.abc import Sequence
 COMMANDS = {
     "serve": "answer the API server's admission requests for pods",
     "reconcile": "keep one group object for each replica",
+    "status": "show every replica's state with its reason",
     "explain": "print the stamps and groups that an LWS manifest would get",
     "certs": "make certificates for local use",
 }

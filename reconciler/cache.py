@@ -120,7 +120,11 @@ class Cache:
 
     def leaders(self) -> list[Key]:
         """Give all leaders."""
-        return [_key(pod.metadata) for pod in self.pods.objects() if is_leader(pod)]
+        return [_key(pod.metadata) for pod in self.leader_pods()]
+
+    def leader_pods(self) -> list[Pod]:
+        """Give the pods of all leaders."""
+        return [pod for pod in self.pods.objects() if is_leader(pod)]
 
 
 def is_leader(pod: Pod) -> bool:

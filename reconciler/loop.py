@@ -29,7 +29,7 @@ from reconciler.watching import Watch
 from reconciler.work_queue import WorkQueue
 from reconciler.writing import Writer
 from schedulers.configuration import Configuration
-from schedulers.contract import ForgetsWaiting, GroupKind, Provider
+from schedulers.contract import ForgetsWaiting, GroupKind
 from schedulers.registry import all_providers
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Reconciler:
         self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
         self._writer = Writer(fenced, self._cache, self._recorder)
         self._findings = Findings(self.meters.registry)
-        self._providers = self._configured()
+        self._providers = configuration.providers()
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._discovery = Discovery(api, kinds, on_change=self._served, every=settings.discovery)
         hints = Hints(self._cache, self._queue.add, self._grow)
@@ -177,10 +177,6 @@ class Reconciler:
     def _all_watches(self) -> list[Watch[object]]:
         groups = [watch for watches in list(self._of_groups.values()) for watch in watches]
         return [*self._watches, *groups, *self._of_placed]
-
-    def _configured(self) -> list[Provider]:
-        names = set(self._configuration.schedulers.values())
-        return [provider for name, provider in all_providers().items() if name in names]
 
     # --- work ---
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from schedulers.contract import Provider, Right
 
+LOOK: Final = ("get", "list")
 READ: Final = ("get", "list", "watch")
 
 READS: Final = (
@@ -24,6 +25,14 @@ def reconciler_rights(providers: Iterable[Provider]) -> list[Right]:
     """List the rights that the reconciler needs for some providers."""
     of_providers = [right for provider in providers for right in provider.rights]
     return [*READS, *WRITES, *of_providers]
+
+
+def status_rights(providers: Iterable[Provider]) -> list[Right]:
+    """List the rights that `lockstep status` needs: to get and list, and nothing else."""
+    seen = [Right(right.api_group, right.resources, LOOK) for right in READS]
+    groups = dict.fromkeys((kind.api_group, kind.plural) for provider in providers for kind in provider.kinds)
+    of_groups = [Right(api_group, (plural,), LOOK) for api_group, plural in groups]
+    return [*seen, Right("", ("events",), LOOK), *of_groups]
 
 
 def policy_rules(rights: Iterable[Right]) -> list[dict[str, object]]:

@@ -47,6 +47,11 @@ class Configuration(msgspec.Struct, frozen=True):
         name = self.schedulers.get(scheduler_name or DEFAULT_SCHEDULER)
         return None if name is None else all_providers()[name]
 
+    def providers(self) -> list[Provider]:
+        """List the providers that some scheduler name stands for."""
+        names = set(self.schedulers.values())
+        return [provider for name, provider in all_providers().items() if name in names]
+
 
 def default_configuration() -> Configuration:
     """Give what counts without a file: every provider under its usual scheduler name, problems reported only."""

@@ -1,0 +1,268 @@
+"""What state a replica is in, derived from objects, scheduling gates and bindings.
+
+Conditions go stale (an old "pod group is not ready" outlives its group), so they only supply the words.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from gangs import late
+from gangs.resources import ResourceError, add, pod_requests, scale, to_quantities
+from reconciler.keeping import ours, owned_by_leader
+from reconciler.mending import fits_later
+from reconciler.objects import Pod
+from reconciler.replicas import Sight, real_size, whole_requests
+from reconciler.rolls import Roll, call_roll, opted_out
+from reconciler.room import Shortage, shortages
+from reconciler.wanted import minimum_of
+from schedulers.claims import other_claim
+from schedulers.configuration import Configuration
+from schedulers.contract import GroupKind, Provider
+
+NO_LEADER: Final = "no leader"
+MALFORMED: Final = "malformed"
+NOT_OURS: Final = "not ours"
+ENDING: Final = "ending"
+UNSTAMPED: Final = "unstamped"
+STAMP_DROPPED: Final = "stamp dropped"
+RUNNING: Final = "running"
+PLACED: Final = "placed"
+IN_PART: Final = "in part"
+GATED: Final = "gated"
+NO_GROUP: Final = "no group"
+WAITS_FOR_MEMBERS: Final = "waits for members"
+WAITS_FOR_CAPACITY: Final = "waits for capacity"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A state with its reason.
+
+    Attributes:
+        state: one of this module's constants.
+        reason: one sentence for people.
+        short: the resources of which the waiting pods ask more than is free in sum.
+        words: what the scheduler last said about a pod that waits.
+    """
+
+    state: str
+    reason: str
+    short: tuple[Shortage, ...] = ()
+    words: str = ""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is looked at to judge a replica of ours.
+
+    Attributes:
+        sight: its objects.
+        provider: its scheduler.
+        kind: the group kind that counts, `None` where the cluster serves none.
+        roll: its pods by what they carry.
+        size: pods as it is really built.
+        free: what is free in the cluster in sum, `None` where that is not known.
+    """
+
+    sight: Sight
+    provider: Provider
+    kind: GroupKind | None
+    roll: Roll
+    size: int
+    free: Mapping[str, int] | None
+
+    @property
+    def bound(self) -> int:
+        """How many of its pods have a node."""
+        return sum(pod.bound for pod in self.sight.pods)
+
+    @property
+    def unbound(self) -> tuple[Pod, ...]:
+        """Its pods that have no node."""
+        return tuple(pod for pod in self.sight.pods if not pod.bound)
+
+
+def judge(
+    sight: Sight,
+    configuration: Configuration,
+    served: Callable[[Sequence[GroupKind]], GroupKind | None],
+    free: Mapping[str, int] | None,
+) -> Finding:
+    """Find the state of one leader's replica.
+
+    Args:
+        sight: its objects.
+        configuration: which schedulers are ours.
+        served: gives the first of some group kinds that the cluster serves.
+        free: what is free in the cluster in sum, `None` where that is not known.
+    """
+    provider = configuration.provider(sight.leader.spec.scheduler_name)
+    reason = _why_not_ours(sight, provider)
+    if provider is None or reason:
+        return Finding(NOT_OURS, reason)
+    roll = call_roll(sight, provider, configuration)
+    facts = Facts(sight, provider, served(provider.kinds), roll, real_size(sight), free)
+    return next(found for rule in RULES if (found := rule(facts)) is not None)
+
+
+def _why_not_ours(sight: Sight, provider: Provider | None) -> str:
+    leader = sight.leader
+    if provider is None:
+        return f'scheduler "{leader.spec.scheduler_name}" is not configured'
+    if opted_out(leader):
+        return "its pod template keeps Lockstep away"
+    claim = other_claim(leader, sight.member, provider, sight.member.group)
+    return "" if claim is None else f'its leader is in group "{claim.group}" of someone else ({claim.path})'
+
+
+def _ending(facts: Facts) -> Finding | None:
+    return Finding(ENDING, "its leader is being deleted") if facts.sight.leader.leaving else None
+
+
+def _unstamped(facts: Facts) -> Finding | None:
+    pods = [pod for pod in facts.roll.unstamped if not (pod.leaving or pod.finished)]
+    if not pods:
+        return None
+    future = "is to be stamped" if fits_later(facts.provider) else f"is placed alone by {facts.provider.title}"
+    return Finding(UNSTAMPED, f"pod {pods[0].metadata.name} was admitted without its group and {future}{_more(pods)}")
+
+
+def _stamp_dropped(facts: Facts) -> Finding | None:
+    pods = facts.roll.dropped
+    if not pods:
+        return None
+    what = "the API server dropped spec.schedulingGroup (gate GenericWorkload is off)"
+    return Finding(STAMP_DROPPED, f"{what} of pod {pods[0].metadata.name}{_more(pods)}")
+
+
+def _whole(facts: Facts) -> Finding | None:
+    """All pods have a node: what has no node can't hold anything back."""
+    if facts.bound < facts.size:
+        return None
+    running = [pod for pod in facts.sight.pods if _runs(pod)]
+    if len(running) >= facts.size:
+        return Finding(RUNNING, "all pods are ready")
+    return Finding(PLACED, f"all pods have a node, {len(running)} of {facts.size} are ready")
+
+
+def _in_part(facts: Facts) -> Finding | None:
+    if not facts.bound or not facts.unbound:
+        return None
+    told = [f"{facts.bound} of {facts.size} pods have a node while {len(facts.unbound)} wait"]
+    if why := _why_late(facts):
+        told.append(f"its workers come after its leader ({why})")
+    told += _gates(facts.unbound)
+    short, asks = _blocking(facts)
+    return Finding(IN_PART, "; ".join([*told, asks]), short, _words(facts.unbound))
+
+
+def _gated(facts: Facts) -> Finding | None:
+    gates = _gates(facts.unbound)
+    return Finding(GATED, "; ".join(gates)) if gates else None
+
+
+def _no_group(facts: Facts) -> Finding | None:
+    kind, live = facts.kind, facts.sight.group
+    if kind is None:
+        titles = ", ".join(kind.title for kind in facts.provider.kinds)
+        return Finding(NO_GROUP, f"the cluster serves none of {titles}")
+    name = f'{kind.title} "{facts.sight.member.group}"'
+    if live is None:
+        return Finding(NO_GROUP, f"{len(facts.roll.members)} members wait, and there is no {name} yet")
+    if not ours(live, facts.sight):
+        return Finding(NO_GROUP, f"{name} is someone else's")
+    if live.metadata.deletion_timestamp is not None:
+        return Finding(NO_GROUP, f"{name} is being deleted")
+    if not owned_by_leader(live, facts.sight):
+        return Finding(NO_GROUP, f"{name} belongs to a leader that is gone")
+    return None
+
+
+def _waits_for_members(facts: Facts) -> Finding | None:
+    live = facts.sight.group
+    found = None if live is None else minimum_of(live.spec, facts.provider.minimum)
+    minimum = facts.size if found is None else found
+    members = sum(not pod.finished for pod in facts.roll.members)
+    exist = f"{members} of {facts.size} pods exist"
+    if members < minimum:
+        return Finding(WAITS_FOR_MEMBERS, f"{exist}, and {minimum} are placed together or not at all")
+    if facts.bound and (why := _why_late(facts)):
+        return Finding(WAITS_FOR_MEMBERS, f"{exist}: its workers come after its leader ({why})")
+    return None
+
+
+def _waits_for_capacity(facts: Facts) -> Finding:
+    short, asks = _blocking(facts)
+    return Finding(WAITS_FOR_CAPACITY, asks, short, _words(facts.unbound))
+
+
+RULES: Final[tuple[Callable[[Facts], Finding | None], ...]] = (
+    _ending,
+    _unstamped,
+    _stamp_dropped,
+    _whole,
+    _in_part,
+    _gated,
+    _no_group,
+    _waits_for_members,
+    _waits_for_capacity,
+)
+"""The first that finds something counts; the last always does."""
+
+
+def _blocking(facts: Facts) -> tuple[tuple[Shortage, ...], str]:
+    """Say what the pods without a node ask for, against what is free in sum."""
+    try:
+        whole = whole_requests(facts.sight, facts.size)
+        placed = add(*(pod_requests(pod.spec, pod.status) for pod in facts.sight.pods if pod.bound))
+    except ResourceError as error:
+        return (), f"what it asks is not known: {error}"
+    if whole is None:
+        return (), "what it asks is not known: the template of its workers is not there"
+    asks = add(whole, scale(placed, -1))
+    if facts.free is None:
+        listed = ", ".join(f"{name} {quantity}" for name, quantity in to_quantities(asks).items())
+        return (), f"asks {listed or 'nothing'}; what is free is not known: nodes or pods can't be listed"
+    short = shortages(asks, facts.free)
+    if not short:
+        return (), "asks no more than is free in sum, but a sum is not a placement"
+    listed = ", ".join(f"{one.resource} {one.asks}, {one.free} free in sum" for one in short)
+    return short, f"asks {listed} (a sum is not a placement)"
+
+
+def _words(pods: Sequence[Pod]) -> str:
+    """Give what the scheduler last said about a pod without a node: the newest `PodScheduled` condition's message."""
+    said = [
+        (condition.last_transition_time or "", condition.message)
+        for pod in pods
+        for condition in pod.status.conditions or ()
+        if condition.type == "PodScheduled" and condition.status == "False" and condition.message
+    ]
+    return max(said)[1] if said else ""
+
+
+def _gates(pods: Sequence[Pod]) -> list[str]:
+    return sorted({f'waits for gate "{name}"' for name in gates_of(pods)})
+
+
+def gates_of(pods: Sequence[Pod]) -> Iterator[str]:
+    """Give the scheduling gates of pods that have no node."""
+    for pod in pods:
+        for gate in pod.spec.scheduling_gates or () if not pod.bound else ():
+            yield gate.get("name", "")
+
+
+def _runs(pod: Pod) -> bool:
+    ready = any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions or ())
+    return pod.bound and pod.status.phase == "Running" and ready
+
+
+def _why_late(facts: Facts) -> str | None:
+    lws = facts.sight.lws
+    if lws is None:
+        return None
+    return late.why_late(lws.spec.startup_policy, lws.metadata.annotations or {}, facts.size)
+
+
+def _more(pods: Sequence[Pod]) -> str:
+    return "" if len(pods) == 1 else f" ({len(pods)} pods)"
