@@ -87,6 +87,20 @@ def test_what_we_stamped_is_withdrawn_once_lws_volcano_provider_has_claimed_the_
     assert admit(after, decide)[0].outcome == "unchanged"
 
 
+@pytest.mark.parametrize("scheduler", PRESET)
+def test_a_group_that_another_webhook_wrote_over_ours_stays(scheduler: str) -> None:
+    """Between our passes someone put the pod into a group of theirs: we leave, their key stays as they wrote it."""
+    pod = leader_pod(first_pass=True, scheduler=scheduler)
+    _, ours = admit(pod)
+    theirs = lws_webhook(ours, NAMESPACE)
+    theirs["metadata"]["labels"] |= PRESET[scheduler].get("labels", {})
+    theirs["metadata"]["annotations"] |= PRESET[scheduler].get("annotations", {})
+    theirs["spec"] |= PRESET[scheduler].get("spec", {})
+    decision, after = admit(theirs)
+    assert decision.outcome == "withdrawn"
+    assert after == lws_webhook(leader_pod(first_pass=True, scheduler=scheduler, **PRESET[scheduler]), NAMESPACE)
+
+
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_worker_is_withdrawn_with_its_leader(scheduler: str) -> None:
     """The worker keeps the key of its template, whoever drew it."""
