@@ -45,13 +45,19 @@ def ensure(components: tuple[Component, ...] = COMPONENTS, cache: Path | None = 
     root = cache or cache_root()
     root.mkdir(parents=True, exist_ok=True)
     folder = root / f"cluster-{_digest(*(_key(component) for component in components))}"
-    if folder.is_dir():
+    if _intact(folder):
         return folder
     with _locked(root):
         built = [_ensure_one(component, root, f"[{i}/{len(components)}]") for i, component in enumerate(components, 1)]
-        if not folder.is_dir():
+        if not _intact(folder):
+            shutil.rmtree(folder, ignore_errors=True)
             _link(built, folder)
     return folder
+
+
+def _intact(folder: Path) -> bool:
+    # Links that lead nowhere: somebody tidied a component away.
+    return folder.is_dir() and all(path.exists() for path in folder.rglob("*"))
 
 
 def _digest(*parts: str) -> str:

@@ -6,21 +6,17 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-import yaml
-
-from tests.cluster import certificates, commands, users
+from tests.cluster import certificates, commands, kinds, users
 from tests.cluster.access import Access
 from tests.cluster.audit import AuditLog
-from tests.cluster.client import ApiError, Client
+from tests.cluster.client import Client
+from tests.cluster.kinds import Kinds
 from tests.cluster.lws import LeaderWorkerSets, lws_manifest
 from tests.cluster.nodes import Nodes
 from tests.cluster.resources import (
     COSCHEDULING_GROUPS,
-    CUSTOM_RESOURCES,
     EVENTS,
     LEADER_WORKER_SETS,
     NAMESPACES,
@@ -30,7 +26,6 @@ from tests.cluster.resources import (
     SERVICE_ACCOUNTS,
     STATEFUL_SETS,
     VOLCANO_GROUPS,
-    Json,
     Resource,
 )
 from tests.cluster.waiting import Waiter, WaitError
@@ -38,15 +33,14 @@ from tests.cluster.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from tests.cluster.processes import Process
 
     PlaneFactory = Callable[["Options"], "ControlPlane"]
 
-VOLCANO_CRDS = Path(__file__).parent / "crds" / "volcano.yaml"
+VOLCANO_CRDS = kinds.VOLCANO_CRDS
 
-_LWS_CRDS = ("leaderworkerset.x-k8s.io_leaderworkersets.yaml",)
-_COSCHEDULING_CRDS = ("scheduling.x-k8s.io_podgroups.yaml", "scheduling.x-k8s.io_elasticquotas.yaml")
 # Owners first: a StatefulSet that is left makes its pods again.
 _RESET = (LEADER_WORKER_SETS, STATEFUL_SETS, PODS, NATIVE_GROUPS, COSCHEDULING_GROUPS, VOLCANO_GROUPS)
 _LAST = ("kube-apiserver", "etcd")
@@ -84,6 +78,7 @@ class ControlPlane:
 
     Attributes:
         api: a client with all rights.
+        kinds: register custom kinds.
         nodes: add, cordon, delete nodes.
         lws: create LeaderWorkerSets, see where their pods are.
         webhooks: register a mutating webhook.
@@ -107,6 +102,7 @@ class ControlPlane:
         self.wait, self.holds = waiter.wait, waiter.holds
         self.api = self.client("admin")
         self.audit = AuditLog(folder / "audit.log")
+        self.kinds = Kinds(self.api, waiter)
         self.nodes = Nodes(self.api, waiter)
         self.lws = LeaderWorkerSets(self.api)
         self.webhooks = Webhooks(self.api, waiter)
@@ -173,15 +169,15 @@ class ControlPlane:
         """
         self.start("etcd")
         self._processes["kube-apiserver"].start()
-        kinds = self._kinds()
+        definitions = kinds.read(self._kinds())
         self._wait_ready("kube-apiserver")
-        self._register(kinds)
+        self.kinds.register(definitions)
         rest = [name for name in self._processes if name not in _LAST]
         for name in rest:
             self._processes[name].start()
         for name in rest:
             self._wait_ready(name)
-        self.wait("default service account", lambda: self.api.get(SERVICE_ACCOUNTS, "default"))
+        self.wait("default service account", lambda: self.api.get(SERVICE_ACCOUNTS, "default"), 60)
 
     def down(self) -> None:
         """Stop everything, etcd last, and drop etcd's data; logs stay."""
@@ -221,10 +217,10 @@ class ControlPlane:
 
     def _wait_ready(self, name: str) -> None:
         if name == "kube-apiserver":
-            self.wait("API server is ready", lambda: self._alive(name) and self._ready(), 60, 0.1)
+            self.wait("API server is ready", lambda: self._alive(name) and self._ready(), 120, 0.1)
         if name == "lws":
             self.webhooks.register_lws(self.layout.lws, self.certificates.ca.read_bytes())
-            self.wait("LWS's webhooks answer", lambda: self._alive(name) and self._lws_answers(), 60, 0.1)
+            self.wait("LWS's webhooks answer", lambda: self._alive(name) and self._lws_answers(), 120, 0.1)
 
     def _alive(self, name: str) -> bool:
         code = self._processes[name].died
@@ -239,46 +235,22 @@ class ControlPlane:
         probe = lws_manifest("probe", 0, 1)
         return bool(self.api.create(LEADER_WORKER_SETS, probe, query="dryRun=All"))
 
-    def _kinds(self) -> list[Json]:
+    def _kinds(self) -> list[Path]:
         options, folder = self.options, self.layout.binaries / "crds"
-        files = [folder / name for name in _LWS_CRDS if options.lws]
-        files += [
-            folder / name for name in _COSCHEDULING_CRDS if options.coscheduling or options.coscheduling_controller
-        ]
+        files = [folder / name for name in kinds.LWS_CRDS if options.lws]
+        if options.coscheduling or options.coscheduling_controller:
+            files += [folder / name for name in kinds.COSCHEDULING_CRDS]
         if options.volcano or options.lws_provider == "volcano":
             files.append(VOLCANO_CRDS)
-        return [document for path in files for document in _documents(path)]
+        return files
 
     def register_kinds(self, *files: Path) -> None:
         """Apply CustomResourceDefinitions and wait until the API server serves them."""
-        self._register([document for path in files for document in _documents(path)])
-
-    def _register(self, kinds: list[Json]) -> None:
-        for kind in kinds:
-            self._create_or_apply(kind)
-        for kind in kinds:
-            name = kind["metadata"]["name"]
-            self.wait(f"kind {name} is served", lambda name=name: self._served(name), every=0.05)  # type: ignore[misc]
-
-    def _create_or_apply(self, kind: Json) -> None:
-        # Creating is much cheaper for the API server than applying: the schemas are large.
-        try:
-            self.api.create(CUSTOM_RESOURCES, kind)
-        except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT:
-                raise
-            self.api.apply(CUSTOM_RESOURCES, kind)
-
-    def _served(self, name: str) -> bool:
-        spec = self.api.get(CUSTOM_RESOURCES, name)["spec"]
-        return (
-            self.api.text("GET", f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}")[0]
-            == 200
-        )
+        self.kinds.register(kinds.read(files))
 
     def serves(self, resource: Resource) -> bool:
         """Does the API server serve this kind?"""
-        return self.api.text("GET", f"{resource.collection()}?limit=1")[0] == 200
+        return self.kinds.served(resource)
 
     def kubectl(self, *arguments: str, text: str | None = None, user: str = "admin") -> str:
         """Run kubectl and return what it prints; `text` is its standard input.
@@ -302,7 +274,7 @@ class ControlPlane:
         self.api.create(NAMESPACES, NAMESPACES.make(name, metadata={"labels": dict(labels or {})}))
         self.wait(f"service account of {name}", lambda: self.api.get(SERVICE_ACCOUNTS, "default", name))
 
-    def reset(self, seconds: float = 60) -> None:
+    def reset(self, seconds: float = 120) -> None:
         """Delete every LWS, pod, group object, node and event, so that tests of one module don't meet.
 
         Webhook configurations and rights stay.
@@ -326,12 +298,6 @@ class ControlPlane:
         return "\n".join(
             f"--- {name}: {_state(process)}\n{process.tail(lines)}" for name, process in self._processes.items()
         )
-
-
-def _documents(path: Path) -> list[Json]:
-    # The loader in Python takes seconds for one of these.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return [document for document in yaml.load_all(path.read_text(), loader) if document]
 
 
 def _state(process: Process) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -61,6 +62,14 @@ def test_same_pin_in_another_clone_is_found(component: Component, tmp_path: Path
     moved = component.modules.rename(tmp_path / "moved")
     elsewhere = Component(component.name, component.commands, component.assets, modules=moved)
     assert cache.ensure((elsewhere,), tmp_path) == first
+
+
+def test_component_that_was_tidied_away_is_built_again(component: Component, tmp_path: Path) -> None:
+    """A cache that somebody cleaned in part is made whole."""
+    folder = cache.ensure((component,), tmp_path)
+    shutil.rmtree((folder / "hello").resolve().parent)
+    assert cache.ensure((component,), tmp_path) == folder
+    assert (folder / "hello").exists()
 
 
 def test_failure_shows_what_go_said(component: Component, tmp_path: Path) -> None:

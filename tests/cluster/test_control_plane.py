@@ -221,6 +221,14 @@ def test_bare_control_plane_with_volcano_kinds(binaries: Path, tmp_path: Path) -
     assert not (tmp_path / "etcd").exists()
 
 
+def test_component_that_does_not_start_is_reported_at_once(binaries: Path, tmp_path: Path) -> None:
+    """An API server that ends at its start fails the start with its exit code and its own words; nothing stays."""
+    plane = ControlPlane(binaries, tmp_path, Options(gates={"NoSuchGate": True}))
+    with pytest.raises(WaitError, match=r"(?s)kube-apiserver: must run, ended with code 1\n.*NoSuchGate"), plane:
+        pass
+    assert plane.pids() == {}
+
+
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -43,6 +43,9 @@ class Waiter:
                 last = condition()
                 if last:
                     return last  # type: ignore[no-any-return]
+            except WaitError:
+                # A condition that waits itself, or knows that there is nothing to wait for.
+                raise
             except _NOT_YET as error:
                 last = error
             if time.monotonic() > end:
