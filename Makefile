@@ -39,8 +39,7 @@ coverage: $(STAMP) $(GO_STAMP) ## all tests under coverage, with branches
 	coverage report
 
 render: $(STAMP) ## render what is rendered from the providers: schema, tables
-	python -m schedulers.schema > docs/configuration.schema.json
-	python -m schedulers.table README.md
+	python -m tests.rendering
 
 lock: ## pin the dependencies anew, by hash
 	uv pip compile -q pyproject.toml --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header -o requirements.lock

@@ -1,0 +1,45 @@
+"""`python -m tests.rendering`: brings rendered files up to date. A test fails while one differs."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from schedulers.registry import all_providers
+from schedulers.schema import rendered_schema
+from schedulers.table import provider_table
+
+ROOT: Final = Path(__file__).parent.parent
+README: Final = ROOT / "README.md"
+SCHEMA: Final = ROOT / "docs" / "configuration.schema.json"
+
+
+def rendered() -> Iterator[tuple[Path, str]]:
+    """Give each rendered file with what it should hold."""
+    providers = all_providers()
+    yield SCHEMA, rendered_schema(providers)
+    yield README, with_section(README.read_text(), "providers", provider_table(providers))
+
+
+def with_section(text: str, name: str, content: str) -> str:
+    """Put `content` between the two marks of a section.
+
+    Raises:
+        ValueError: the text has no such section.
+    """
+    section = re.compile(rf"(<!-- {name}[^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not section.search(text):
+        raise ValueError(f'"{name}": must be a section of the text')
+    return section.sub(lambda match: match[1] + content + match[2], text)
+
+
+def main() -> int:
+    """Write every rendered file."""
+    for path, content in rendered():
+        path.write_text(content)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
