@@ -154,29 +154,43 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 class Provider(Protocol):
-    """Our knowledge of one scheduler.
+    """Our knowledge of one scheduler."""
 
-    Attributes:
-        name: the scheduler's short name, which is the module's name.
-        title: the scheduler's name for people.
-        scheduler_names: `spec.schedulerName` values that mean it when nothing else is configured.
-        kinds: kinds of group object, the preferred one first; the first that the cluster serves is used.
-        minimum: dotted path below `spec` of a group object's minimum.
-        rights: what the reconciler needs for it.
-        late_workers: what it can promise for late workers.
-        words: intent words that it honours.
-        own_keys: intent word -> the scheduler's own annotation.
-    """
+    @property
+    def name(self) -> str:
+        """The scheduler's short name, which is the module's name."""
 
-    name: str
-    title: str
-    scheduler_names: tuple[str, ...]
-    kinds: tuple[GroupKind, ...]
-    minimum: str
-    rights: tuple[Right, ...]
-    late_workers: LateWorkers
-    words: frozenset[str]
-    own_keys: Mapping[str, str]
+    @property
+    def title(self) -> str:
+        """The scheduler's name for people."""
+
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        """`spec.schedulerName` values that mean it when nothing else is configured."""
+
+    @property
+    def kinds(self) -> tuple[GroupKind, ...]:
+        """Kinds of group object, the preferred one first; the first that the cluster serves is used."""
+
+    @property
+    def minimum(self) -> str:
+        """Dotted path below `spec` of a group object's minimum."""
+
+    @property
+    def rights(self) -> tuple[Right, ...]:
+        """What the reconciler needs for it."""
+
+    @property
+    def late_workers(self) -> LateWorkers:
+        """What it can promise for late workers."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Intent words that it honours."""
+
+    @property
+    def own_keys(self) -> Mapping[str, str]:
+        """Intent word -> the scheduler's own annotation."""
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Compute the stamp of a member of `group`."""

@@ -12,6 +12,7 @@ from schedulers.contract import (
     GroupKind,
     LateWorkers,
     PodFacts,
+    Provider,
     Replica,
     Spec,
     Stamp,
@@ -68,4 +69,4 @@ class Coscheduling:
         )
 
 
-PROVIDER: Final = Coscheduling()
+PROVIDER: Final[Provider] = Coscheduling()

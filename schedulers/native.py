@@ -14,6 +14,7 @@ from schedulers.contract import (
     GroupKind,
     LateWorkers,
     PodFacts,
+    Provider,
     Replica,
     Spec,
     Stamp,
@@ -71,4 +72,4 @@ class Native:
         return Spec(fields, fixed=fixed)
 
 
-PROVIDER: Final = Native()
+PROVIDER: Final[Provider] = Native()

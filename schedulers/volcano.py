@@ -13,6 +13,7 @@ from schedulers.contract import (
     GroupKind,
     LateWorkers,
     PodFacts,
+    Provider,
     Replica,
     Spec,
     Stamp,
@@ -74,4 +75,4 @@ class Volcano:
         return Spec(fields, fixed=("queue",), quantities=("minResources",))
 
 
-PROVIDER: Final = Volcano()
+PROVIDER: Final[Provider] = Volcano()

@@ -192,8 +192,8 @@ def test_the_text_shows_stamps_group_and_reasons(tmp_path: Path, capsys: pytest.
         "  workers:  come late, because of spec.startupPolicy",
         "            the leader starts only when queue and cluster sums cover the whole replica; the room is not held",
         (
-            "  name:     vllm-<index>-xxxxxxxxxx: the last ten digits follow from a key drawn for each leader, so that no "
-            "name is used twice"
+            "  name:     vllm-<index>-xxxxxxxxxx: the last ten digits follow from a key drawn for each leader, "
+            "so that no name is used twice"
         ),
         "  leader vllm-0:",
         '    add /metadata/labels/leaderworkerset.sigs.k8s.io/group-key = "<drawn for each leader>"',
