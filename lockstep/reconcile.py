@@ -11,9 +11,9 @@ from types import FrameType
 from lockstep.logs import log_as_json
 from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
 from reconciler.contract import CallFailed
+from reconciler.health import HealthServer, parse_address
 from reconciler.leases import Durations, LeaseName
 from reconciler.loop import Reconciler, Settings
-from reconciler.telemetry import HealthServer, parse_address
 from schedulers.configuration import Configuration, load_configuration
 from schedulers.configuration import Misconfigured as BadConfiguration
 
