@@ -13,6 +13,8 @@ from schedulers.contract import Provider, Stamp
 
 FIRST_RECREATION: Final = 5.0
 LONGEST_BETWEEN_RECREATIONS: Final = 600.0
+MOST_DOUBLINGS: Final = 10
+"""Beyond the longest wait; without a bound, a week of recreations is more than a float holds."""
 
 
 def mend_unstamped(sight: Sight, provider: Provider, configuration: Configuration, roll: Roll) -> Iterator[Action]:
@@ -34,7 +36,7 @@ def recreate(sight: Sight, unbound: list[Pod]) -> Iterator[Action]:
     """Delete unstamped pods that aren't bound, each time after a longer wait: the webhook may still be away."""
     if not unbound:
         return
-    due = min(LONGEST_BETWEEN_RECREATIONS, FIRST_RECREATION * 2.0**sight.recreations)
+    due = min(LONGEST_BETWEEN_RECREATIONS, FIRST_RECREATION * 2.0 ** min(sight.recreations, MOST_DOUBLINGS))
     if sight.age < due:
         yield LookAgain(due - sight.age, "waits before it recreates unstamped pods")
         return
