@@ -99,7 +99,14 @@ def _listen(address: "Address") -> "socket.socket":
     try:
         return open_listener(address)
     except OSError as error:
-        raise OSError(f"{address}: must be free to listen on, {(error.strerror or str(error)).lower()}") from error
+        raise OSError(f"{address}: must be free to listen on, {_reason(error)}") from error
+
+
+def _reason(error: OSError) -> str:
+    """The system's words alone; Python adds the address, which the message has already."""
+    code = error.errno or 0
+    words = os.strerror(code) if code > 0 else error.strerror or str(error)  # below zero: of the name service
+    return words.lower()
 
 
 def _fail(message: str, code: int) -> int:

@@ -144,9 +144,13 @@ def _check_readable(path: Path) -> None:
 
 
 def _text(error: Exception) -> str:
-    """An error's own words, without the place in OpenSSL's source that raised it."""
+    """An error in a few words, without the place in OpenSSL's source that raised it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message.rstrip(".")
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    if isinstance(error, ssl.SSLError):
+        return "one of them is not PEM"  # all that OpenSSL says of it is "PEM lib"
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror.split(" (_ssl.c")[0].lower()
-    return str(error).split(" (_ssl.c")[0].lower()
+        return error.strerror.lower()
+    return str(error).lower()

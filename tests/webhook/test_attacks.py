@@ -1,0 +1,470 @@
+"""Hostile peers and hostile bodies against the running server: none costs anyone else their answer.
+
+The four slow peers are those that stall thread-pool servers; 200 of each are held open while an honest client asks.
+"""
+
+import json
+import re
+import select
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from tests.builders import leader_pod, response, review, review_object
+from tests.webhook.serving import Served, read_to_end, trusting
+
+HOSTILE = 200
+HONEST_SECONDS = 1.0
+CUT_OFF_SECONDS = 9.0
+MAX_BODY = 3 << 20
+JSON = "application/json"
+HEAD = b"POST /mutate?timeout=10s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def _silent(server: Served, _: ssl.SSLContext) -> socket.socket:
+    return server.connect_plain()
+
+
+def _half_hello(server: Served, _: ssl.SSLContext) -> socket.socket:
+    plain = server.connect_plain()
+    plain.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc")
+    return plain
+
+
+def _tls_only(server: Served, context: ssl.SSLContext) -> socket.socket:
+    return server.connect(context)
+
+
+def _partial_head(server: Served, context: ssl.SSLContext) -> socket.socket:
+    connection = server.connect(context)
+    connection.sendall(HEAD)
+    return connection
+
+
+def _stalled_body(server: Served, context: ssl.SSLContext) -> socket.socket:
+    connection = server.connect(context)
+    connection.sendall(HEAD.replace(b"10s", b"3s") + b'Content-Length: 10000\r\n\r\n{"kind":')
+    return connection
+
+
+def _stalled_large_body(server: Served, context: ssl.SSLContext) -> socket.socket:
+    connection = server.connect(context)
+    connection.sendall(HEAD.replace(b"10s", b"3s") + b"Content-Length: 3000000\r\n\r\n" + b" " * 70_000)
+    return connection
+
+
+@contextmanager
+def _held(open_one: Callable[[], socket.socket]) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_one()) for _ in range(HOSTILE)]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(_silent, id="no ClientHello"),
+        pytest.param(_half_hello, id="half a ClientHello"),
+        pytest.param(_tls_only, id="TLS and no request"),
+        pytest.param(_partial_head, id="half a head"),
+        pytest.param(_stalled_body, id="a body that stalls"),
+        pytest.param(_stalled_large_body, id="a large body that stalls"),
+    ],
+)
+def test_slow_peers(server: Served, attack: Callable[[Served, ssl.SSLContext], socket.socket]) -> None:
+    """200 of them: an honest review is answered within a second, and each is cut off by its deadline."""
+    context = trusting(server.folder / "ca.crt")
+    opened = time.monotonic()
+    with _held(lambda: attack(server, context)) as connections:
+        begun = time.monotonic()
+        assert server.mutate(review(leader_pod())).status == 200
+        assert time.monotonic() - begun < HONEST_SECONDS
+        last_opened = time.monotonic()
+        for connection in connections:
+            connection.settimeout(CUT_OFF_SECONDS)
+            read_to_end(connection)
+        assert time.monotonic() - last_opened < CUT_OFF_SECONDS
+    assert time.monotonic() - opened < 60
+    assert server.mutate(review(leader_pod())).status == 200
+
+
+def test_a_head_dripped_byte_by_byte_gets_no_more_time(server: Served) -> None:
+    """The deadline is on the whole head: each byte does not buy another."""
+    begun = time.monotonic()
+    with server.connect() as connection:
+        sent = _send_until_closed(connection, [bytes([byte]) for byte in HEAD * 2], pause=0.1)
+    assert 4 < time.monotonic() - begun < CUT_OFF_SECONDS
+    assert 40 < sent < 90
+
+
+def test_a_body_dripped_gets_408(server: Served) -> None:
+    """The deadline is on the whole body too, and is what the caller's timeout allows."""
+    begun = time.monotonic()
+    with server.connect() as connection:
+        connection.sendall(HEAD.replace(b"10s", b"2s") + b"Content-Length: 10000\r\n\r\n")
+        while not select.select([connection], [], [], 0.1)[0]:
+            connection.sendall(b" ")
+        received = connection.recv(1000)
+    assert 1.5 < time.monotonic() - begun < 4.0
+    assert received.startswith(b"HTTP/1.1 408 Request Timeout")
+    assert b"connection: close" in received
+    assert received.endswith(b"body: must arrive before the deadline")
+
+
+@pytest.mark.parametrize(
+    ("requests", "pause"),
+    [
+        pytest.param(50, 0.0, id="in a flood"),
+        pytest.param(1, 0.002, id="one request after the other"),
+    ],
+)
+def test_a_peer_that_reads_no_answers(server: Served, requests: int, pause: float) -> None:
+    """Asking for ever without reading ends in a closed connection, not in memory."""
+    request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * requests
+    before = server.resident_kib()
+    with server.connect() as connection:
+        connection.settimeout(30.0)
+        sent = _send_until_closed(connection, [request] * 50_000, pause)
+    assert sent < 50_000
+    assert server.resident_kib() - before < 16 << 10
+    assert server.mutate(review(leader_pod())).status == 200
+
+
+def test_connections_are_bounded(server: Served) -> None:
+    """Beyond the bound the longest unused connection goes, so a newcomer is always answered."""
+    context = trusting(server.folder / "ca.crt")
+    with ExitStack() as stack:
+        idle = []
+        for _ in range(1050):
+            connection = stack.enter_context(server.connect(context))
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            idle.append(connection)
+        assert server.mutate(review(leader_pod())).status == 200
+        assert idle[0].recv(10) == b""
+        idle[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle[-1].recv(1000).startswith(b"HTTP/1.1 200")
+
+
+# Bodies
+
+
+def _padded(size: int) -> bytes:
+    """A true review of exactly `size` bytes."""
+    body = review(leader_pod(annotations={"padding": ""}))
+    return body.replace(b'"padding": ""', b'"padding": "' + b"x" * (size - len(body)) + b'"')
+
+
+def _chunked(body: bytes) -> bytes:
+    pieces = [body[start : start + 60_000] for start in range(0, len(body), 60_000)]
+    return b"".join(f"{len(piece):x}\r\n".encode() + piece + b"\r\n" for piece in pieces) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "status"),
+    [
+        pytest.param(64 << 10, 200, id="64 KiB is small"),
+        pytest.param((64 << 10) + 1, 200, id="just above small"),
+        pytest.param(2_500_000, 200, id="2.5 MB is legal"),
+        pytest.param(MAX_BODY, 200, id="3 MiB is the most"),
+        pytest.param(MAX_BODY + 1, 413, id="one byte more is too much"),
+        pytest.param(50_000_000, 413, id="50 MB is too much"),
+    ],
+)
+@pytest.mark.parametrize("chunked", [False, True], ids=["with a length", "chunked"])
+def test_c59_large_bodies(server: Served, size: int, status: int, chunked: bool) -> None:  # noqa: FBT001
+    """C59: up to 3 MiB a review is answered; above, it is refused without being held in memory."""
+    body = _padded(size)
+    assert len(body) == size
+    head = HEAD + b"Connection: close\r\n"
+    framed = b"Transfer-Encoding: chunked\r\n\r\n" + _chunked(body)
+    sent = head + (framed if chunked else f"Content-Length: {size}\r\n\r\n".encode() + body)
+    before = server.resident_kib()
+    with server.connect() as connection:
+        received = _send_while_reading(connection, sent)
+    assert received.startswith(f"HTTP/1.1 {status} ".encode())
+    if status == 413:
+        assert received.endswith(b"body: must be at most 3145728 bytes")
+        assert server.resident_kib() - before < 6 << 10
+
+
+def test_c59_many_large_bodies_at_once(server: Served) -> None:
+    """C59: 64 bodies of 3 MiB, sent side by side, take the memory of a few, and small reviews go on."""
+    context = trusting(server.folder / "ca.crt")
+    body = _padded(MAX_BODY)
+    before = server.resident_kib()
+    with ExitStack() as stack:
+        connections = [stack.enter_context(server.connect(context)) for _ in range(64)]
+        for connection in connections:
+            connection.sendall(
+                HEAD.replace(b"10s", b"4s") + f"Content-Length: {MAX_BODY}\r\n\r\n".encode() + body[:60_000]
+            )
+        for connection in connections:
+            connection.settimeout(0.05)
+            _push(connection, body[60_000 : 2 << 20])
+        most = server.resident_kib() - before
+        assert server.mutate(review(leader_pod())).status == 200
+    assert most < 60 << 10  # all of it would be 128 MiB
+
+
+def test_a_hostile_3_mib_body_is_cheap(server: Served) -> None:
+    """A body of a million small values is skipped, not built."""
+    body = review_object(leader_pod())
+    body["request"]["object"]["spec"]["containers"] = [[0] * 900_000]
+    sent = json.dumps(body, separators=(",", ":")).encode()
+    before = server.resident_kib()
+    begun = time.monotonic()
+    assert server.mutate(sent).status == 200
+    assert time.monotonic() - begun < HONEST_SECONDS
+    assert server.resident_kib() - before < 12 << 10
+
+
+_POD: dict[str, Any] = leader_pod()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'"AdmissionReview"', id="a string"),
+        pytest.param(b"{", id="half an object"),
+        pytest.param(review(_POD) + b"}", id="a brace too many"),
+        pytest.param(b"\xff\xfe" + review(_POD), id="a byte order mark of UTF-16"),
+        pytest.param(review(_POD).replace(b"vllm", b"\xff\xff\xff\xff"), id="invalid UTF-8"),
+        pytest.param(review(_POD).replace(b'"vllm"', b'"\\ud800"'), id="half a surrogate pair"),
+        pytest.param(b"[" * 1_000_000, id="brackets a million deep"),
+        pytest.param(b'{"a":' * 500_000, id="objects half a million deep"),
+        pytest.param(
+            review(_POD).replace(b'"status": {}', b'"status": ' + b"[" * 100_000 + b"]" * 100_000),
+            id="depth inside a pod",
+        ),
+        pytest.param(b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', id="no request"),
+        pytest.param(
+            b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":null}', id="a null request"
+        ),
+        pytest.param(review(_POD, uid=""), id="no uid"),
+        pytest.param(review(_POD, uid=7), id="a uid that is a number"),
+        pytest.param(review(_POD).replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"), id="an old version"),
+        pytest.param(review(_POD).replace(b"AdmissionReview", b"Pod"), id="another kind of document"),
+        pytest.param(review("pod"), id="an object that is a string"),
+        pytest.param(review(_POD | {"metadata": {"labels": {"a": 1}}}), id="labels that are numbers"),
+        pytest.param(b"a=b", id="a form"),
+        pytest.param(bytes(range(256)) * 100, id="every byte there is"),
+    ],
+)
+def test_bodies_that_are_no_review(server: Served, body: bytes) -> None:
+    """Whatever is not a review of version v1 gets a 400 with a reason, never a 500 and never silence."""
+    answer = server.mutate(body)
+    assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+    assert ": must " in answer.body.decode()
+    assert len(answer.body) < 1000
+
+
+def _with_number(number: str) -> bytes:
+    return review(_POD | {"status": {"count": "NUMBER"}}).replace(b'"NUMBER"', number.encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(_with_number("9" * 5000), id="an integer of 5000 digits"),
+        pytest.param(_with_number("1e999999"), id="a number beyond a double"),
+        pytest.param(_with_number("-0.0000000000000000000000000000001"), id="a number near nothing"),
+        pytest.param(review(_POD | {"metadata": {"name": "x", "labels": None, "annotations": None}}), id="null labels"),
+        pytest.param(review(_POD | {"metadata": None}), id="null metadata"),
+        pytest.param(review(_POD | {"spec": None}), id="a null spec"),
+        pytest.param(review(None, operation="DELETE", oldObject=_POD), id="a deletion"),
+        pytest.param(
+            review(
+                {"kind": "PodExecOptions", "apiVersion": "v1", "command": ["sh"], "stdin": True},
+                operation="CONNECT",
+                kind={"group": "", "version": "v1", "kind": "PodExecOptions"},
+                subResource="exec",
+            ),
+            id="a connection to a pod",
+        ),
+        pytest.param(review(_POD, operation="UPDATE", oldObject=_POD), id="an update"),
+        pytest.param(
+            review(
+                {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n"}},
+                kind={"group": "", "version": "v1", "kind": "Binding"},
+                subResource="binding",
+            ),
+            id="a binding",
+        ),
+        pytest.param(
+            review(
+                {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"schedulerName": 3}},
+                kind={"group": "apps", "version": "v1", "kind": "StatefulSet"},
+            ),
+            id="another kind with other types",
+        ),
+        pytest.param(review(_POD, dryRun=True, surprise={"a": [1]}), id="a dry run with an unknown field"),
+    ],
+)
+def test_odd_reviews_are_admitted(server: Served, body: bytes) -> None:
+    """A review of something that we do not change, or with odd values where we do not look, is allowed."""
+    answer = server.mutate(body)
+    assert answer.status == 200
+    assert response(answer.body)["allowed"] is True
+    assert response(answer.body)["uid"] == "8bb9e81b-fd9a-4f50-ae8e-5d39b1d05889"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "reason"),
+    [
+        pytest.param({}, 415, 'content-type: must be application/json, got ""', id="no content type"),
+        pytest.param(
+            {"content_type": "text/json"},
+            415,
+            'content-type: must be application/json, got "text/json"',
+            id="nearly JSON",
+        ),
+        pytest.param(
+            {"content_type": "application/json-patch+json"},
+            415,
+            'content-type: must be application/json, got "application/json-patch+json"',
+            id="a type that begins like JSON",
+        ),
+        pytest.param(
+            {"content_type": JSON, "content_encoding": "gzip"},
+            415,
+            'content-encoding: must be absent, got "gzip"',
+            id="a compressed body",
+        ),
+        pytest.param({"content_type": "Application/JSON; charset=utf-8"}, 200, "", id="JSON with a character set"),
+    ],
+)
+def test_content_types(server: Served, headers: dict[str, str], status: int, reason: str) -> None:
+    """Only JSON is taken, and the type decides before a byte of the body does."""
+    answer = server.ask("POST", "/mutate", review(leader_pod()), **headers)
+    assert answer.status == status
+    if status != 200:
+        assert answer.body.decode() == reason
+
+
+def _review_with(head: bytes) -> bytes:
+    return HEAD + head + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(
+            _review_with(b"Content-Length: 3\r\nTransfer-Encoding: chunked") + b"0\r\n\r\n",
+            400,
+            id="length and chunked",
+        ),
+        pytest.param(_review_with(b"Content-Length: 3\r\nContent-Length: 4") + b"{}  ", 400, id="two lengths"),
+        pytest.param(_review_with(b"Content-Length: -1"), 400, id="a length below zero"),
+        pytest.param(_review_with(b"Content-Length: +3") + b"{} ", 400, id="a length with a sign"),
+        pytest.param(_review_with(b"Content-Length: 0x3") + b"{} ", 400, id="a length in hex"),
+        pytest.param(_review_with(b"Content-Length : 3") + b"{} ", 400, id="a blank before the colon"),
+        pytest.param(_review_with(b"Transfer-Encoding: chunked, identity") + b"0\r\n\r\n", 400, id="chunked not last"),
+        pytest.param(_review_with(b"Transfer-Encoding: xchunked") + b"0\r\n\r\n", 400, id="an unknown coding"),
+        pytest.param(_review_with(b"Transfer-Encoding:\x0bchunked") + b"0\r\n\r\n", 400, id="a control character"),
+        pytest.param(_review_with(b"Transfer-Encoding: chunked") + b"zz\r\n", 400, id="a chunk size that is no number"),
+        pytest.param(_review_with(b"Transfer-Encoding: chunked") + b"-1\r\n", 400, id="a chunk size below zero"),
+        pytest.param(
+            _review_with(b"Transfer-Encoding: chunked") + b"2\r\n{}XX0\r\n\r\n", 400, id="a chunk longer than it says"
+        ),
+        pytest.param(_review_with(b"Folded: a\r\n b\r\nContent-Length: 2") + b"{}", 400, id="a folded header"),
+        pytest.param(b"POST /mutate HTTP/1.1\r\nHost: x\nContent-Length: 2\r\n\r\n{}", 400, id="a bare line feed"),
+        pytest.param(b"POST /mutate HTTP/2.0\r\nHost: x\r\n\r\n", 400, id="a version that we do not speak"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, id="HTTP/2 without having agreed on it"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 400, id="TLS inside TLS"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 500 + b"\r\n", 431, id="too many headers"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 20_000 + b"\r\n\r\n", 431, id="a header too long"),
+        pytest.param(b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, id="a path too long"),
+    ],
+)
+def test_smuggling_shapes(server: Served, sent: bytes, status: int) -> None:
+    """A request whose end could be read in two ways is refused and its connection closed: nothing behind it counts."""
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: hidden\r\n\r\n"
+    received = server.say(sent + hidden)
+    assert received.startswith(f"HTTP/1.1 {status} ".encode())
+    assert len(re.findall(rb"HTTP/1\.1 [0-9]{3} ", received)) == 1
+    assert b"Traceback" not in received
+
+
+@pytest.mark.parametrize(
+    "upgrade",
+    [
+        pytest.param(
+            b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==",
+            id="WebSocket",
+        ),
+        pytest.param(b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA", id="HTTP/2 in clear text"),
+    ],
+)
+def test_no_upgrade(server: Served, upgrade: bytes) -> None:
+    """Nobody talks the server into another protocol."""
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\n"
+    with server.connect() as connection:
+        connection.sendall(head + upgrade + b"\r\n\r\n")
+        received = connection.recv(1000)
+    assert b"101 " not in received.partition(b"\r\n")[0]
+    assert b" 500 " not in received.partition(b"\r\n")[0]
+
+
+def test_plain_http_on_the_tls_port(server: Served) -> None:
+    """Clear text is not answered, and harms nobody."""
+    with server.connect_plain() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"HTTP/1.1 200" not in read_to_end(connection)
+    assert server.mutate(review(leader_pod())).status == 200
+
+
+def test_a_peer_that_resets(server: Served) -> None:
+    """200 connections reset in the middle of a body leave nothing behind."""
+    context = trusting(server.folder / "ca.crt")
+    with _held(lambda: _stalled_body(server, context)) as connections:
+        for connection in connections:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    deadline = time.monotonic() + 10
+    while "lockstep_webhook_requests_in_flight 0.0" not in server.ask("GET", "/metrics").body.decode():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_nothing_of_all_this_was_a_bug(server: Served) -> None:
+    """After the attacks of this module the log holds no traceback, and the process is the same one."""
+    assert server.process.poll() is None
+    assert [line for line in server.lines() if line.get("level") in ("error", "critical") or "text" in line] == []
+
+
+def _send_while_reading(connection: ssl.SSLSocket, data: bytes) -> bytes:
+    """Send as net/http does: an early answer ends the sending."""
+    connection.settimeout(20.0)
+    sent = 0
+    try:
+        while sent < len(data) and not select.select([connection], [], [], 0)[0]:
+            sent += connection.send(data[sent : sent + (1 << 20)])
+    except OSError:
+        pass
+    return read_to_end(connection)
+
+
+def _send_until_closed(connection: ssl.SSLSocket, pieces: list[bytes], pause: float) -> int:
+    """Send piece by piece until the server has closed; give the number of pieces."""
+    for number, piece in enumerate(pieces):
+        try:
+            connection.sendall(piece)
+        except (ConnectionError, ssl.SSLError):
+            return number
+        time.sleep(pause)
+    return len(pieces)
+
+
+def _push(connection: ssl.SSLSocket, data: bytes) -> None:
+    """Send as much as the server takes."""
+    try:
+        connection.sendall(data)
+    except (TimeoutError, OSError):
+        return
