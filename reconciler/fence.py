@@ -26,6 +26,7 @@ class Fence:
         self._lock = threading.Condition()
         self._held_until = self._safe_until = float("inf") if open_for_ever else float("-inf")
         self._in_flight = 0
+        self._refused = False
 
     @classmethod
     def always(cls) -> "Fence":
@@ -46,6 +47,7 @@ class Fence:
             NotLeader: the write must not be made.
         """
         now = self._clock.now()
+        self._refused = self._refused or now >= self._held_until or now + timeout > self._safe_until
         if now >= self._held_until:
             raise NotLeader("this process does not hold the lease")
         if now + timeout > self._safe_until:
@@ -64,10 +66,12 @@ class Fence:
                 self._in_flight -= 1
                 self._lock.notify_all()
 
-    def open_until(self, held: float, safe: float) -> None:
-        """Open: leader until `held`, writes done by `safe`."""
+    def open_until(self, held: float, safe: float) -> bool:
+        """Open: leader until `held`, writes done by `safe`; tells whether a write was refused since the last time."""
         with self._lock:
             self._held_until, self._safe_until = held, safe
+            refused, self._refused = self._refused, False
+            return refused
 
     def close(self) -> None:
         """Let nothing begin any more."""

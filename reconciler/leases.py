@@ -112,7 +112,8 @@ class Elector:
             lease: which Lease; it is created where missing.
             identity: name of this process among its rivals, different for each.
             durations: seconds of the election.
-            on_gained: called in the election's thread when this process begins to lead.
+            on_gained: called in the election's thread when this process begins to lead, and when it leads on after a
+                write had to be held back: everything is to be looked at then.
             on_lost: called there when it no longer does; the fence is closed by then.
             clock: decides about terms.
             luck: draws from [0, 1).
@@ -222,10 +223,14 @@ class Elector:
             }
             answer = self._send("POST", object_path(LEASES, self._lease.namespace), made)
         self._seen, self._seen_at = answer, self._clock.now()
-        self.fence.open_until(began + self._durations.renew, began + self._durations.safe)
-        if not self._leading and self.fence.held():
-            self._leading = True
+        refused = self.fence.open_until(began + self._durations.renew, began + self._durations.safe)
+        if not self.fence.held():
+            return
+        if not self._leading:
             log.info("lease %s: %s leads", self._lease.path, self.identity)
+        # A renewal that came late may have held a write back whose key is not worked on again by itself.
+        if refused or not self._leading:
+            self._leading = True
             self._on_gained()
 
     def _wanted(self, base: _Lease) -> dict[str, object]:

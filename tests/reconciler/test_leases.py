@@ -161,6 +161,20 @@ def test_the_term_counts_from_before_the_request(group: Group) -> None:
     assert not first.fence.held()
 
 
+def test_a_write_held_back_under_a_late_renewal_is_made_good(group: Group) -> None:
+    """When a renewal comes so late that a write was refused, the leader is told to look at everything again."""
+    first = group.elector("first")
+    first.attempt()
+    group.clock.time += 9.9
+    with pytest.raises(NotLeader):
+        first.fence.check(5)
+    first.attempt()
+    assert group.told == ["first gained", "first gained"]
+    group.clock.time += 2
+    first.attempt()
+    assert group.told == ["first gained", "first gained"]
+
+
 def test_loss_is_told_and_leadership_can_be_regained(group: Group) -> None:
     """When the server was away for too long the loss is told once; later the same process may lead again."""
     first = group.elector("first")

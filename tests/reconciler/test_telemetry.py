@@ -101,12 +101,11 @@ ODD = {
 def test_odd_requests(post: Post, request_bytes: bytes) -> None:
     """Whatever a peer sends, it gets 404 or a closed line, and the next one is served."""
     with socket.create_connection(("127.0.0.1", post.server.port), timeout=5) as peer:
-        peer.sendall(request_bytes)
-        peer.shutdown(socket.SHUT_WR)
-        try:
+        answer = b""
+        with contextlib.suppress(OSError):
+            peer.sendall(request_bytes)
+            peer.shutdown(socket.SHUT_WR)
             answer = peer.recv(100)
-        except ConnectionResetError:
-            answer = b""
     assert answer[:13] in (b"", b"HTTP/1.1 404 ")
     assert post.get("/healthz")[0] == 200
 
