@@ -34,8 +34,12 @@ def parse_address(text: str) -> Address:
     return Address(found[1] or found[2], int(found[3]))
 
 
-def open_listener(address: Address) -> socket.socket:
+def open_listener(address: Address, *, dual_stack: bool | None = None) -> socket.socket:
     """Bind and listen; where the host is empty on both families, or on the only one that this machine has.
+
+    Args:
+        address: where.
+        dual_stack: whether one socket can serve both families; None asks the machine.
 
     Raises:
         OSError: the address cannot be had: in use, not of this machine, unknown.
@@ -43,7 +47,7 @@ def open_listener(address: Address) -> socket.socket:
     if address.host:
         family, _, _, _, where = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(where[:2], family=family, backlog=_BACKLOG)
-    if socket.has_dualstack_ipv6():
+    if socket.has_dualstack_ipv6() if dual_stack is None else dual_stack:
         try:
             return socket.create_server(
                 ("", address.port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
