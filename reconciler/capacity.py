@@ -69,12 +69,16 @@ class Rounds:
     def growth(self, now: float) -> None:
         """Note that capacity may have grown: rounds follow."""
         for delay in DELAYS:
-            moment = max(now + delay, self._last + APART)
-            for due in self._due:
-                if due <= moment < due + APART:
-                    moment = due + APART
-            if not any(moment <= due < moment + APART for due in self._due):
-                self._due = sorted([*self._due, moment])
+            self._add(max(now + delay, self._last + APART))
+
+    def _add(self, moment: float) -> None:
+        """Add a round, later by what it must be apart from the one before it, unless the one after it will do."""
+        for due in self._due:
+            if moment <= due < moment + APART:
+                return
+            if due < moment < due + APART:
+                moment = due + APART
+        self._due = sorted([*self._due, moment])
 
     def next_due(self) -> float | None:
         """Say when the next round is due."""

@@ -1,0 +1,54 @@
+"""RBAC rules: everything that is done, and nothing else."""
+
+from reconciler.rights import policy_rules, reconciler_rights, status_rights
+from schedulers.contract import Right
+from tests.reconciler.sights import COSCHEDULING, NATIVE, PROVIDERS
+
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def allowed(rights: list[Right]) -> set[tuple[str, str, str]]:
+    """Give API group, resource and verb of everything that is allowed."""
+    return {
+        (right.api_group, resource, verb) for right in rights for resource in right.resources for verb in right.verbs
+    }
+
+
+def test_the_reconciler_may_write_what_it_writes_and_nothing_else() -> None:
+    """Groups of the providers given, events, pods' metadata, its Lease; it never deletes or replaces a group."""
+    written = {entry for entry in allowed(reconciler_rights([NATIVE, COSCHEDULING])) if entry[2] in WRITES}
+    assert written == {
+        ("", "events", "create"),
+        ("", "pods", "patch"),
+        ("", "pods", "delete"),
+        ("coordination.k8s.io", "leases", "create"),
+        ("coordination.k8s.io", "leases", "patch"),
+        ("scheduling.k8s.io", "podgroups", "create"),
+        ("scheduling.k8s.io", "podgroups", "patch"),
+        ("scheduling.x-k8s.io", "podgroups", "create"),
+        ("scheduling.x-k8s.io", "podgroups", "patch"),
+    }
+
+
+def test_no_right_is_a_wildcard_or_touches_secrets() -> None:
+    """Each group, resource and verb is spelt out."""
+    for entry in allowed(reconciler_rights(PROVIDERS)) | allowed(status_rights(PROVIDERS)):
+        assert "*" not in entry
+        assert entry[1] != "secrets"
+
+
+def test_status_only_looks() -> None:
+    """To get and list; no watch, no write."""
+    rights = allowed(status_rights(PROVIDERS))
+    assert {verb for _, _, verb in rights} == {"get", "list"}
+    assert ("", "events", "list") in rights
+    assert {(group, resource) for group, resource, _ in rights if resource == "podgroups"} == {
+        (kind.api_group, kind.plural) for provider in PROVIDERS for kind in provider.kinds
+    }
+
+
+def test_rules_are_those_of_a_cluster_role() -> None:
+    """In the API's spelling."""
+    assert policy_rules([Right("apps", ("statefulsets",), ("get", "list"))]) == [
+        {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "list"]}
+    ]
