@@ -1,0 +1,1 @@
+"""Rules across objects, one file each."""

@@ -1,0 +1,156 @@
+"""The objects that rules across objects look into: of some files, or of a whole cluster."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from gangs import keys
+from policies.objects import kind_of
+from policies.shapes import POD, POD_GROUP, STATEFUL_SET, Group, Pod, StatefulSet, Thing, shape_of
+from schedulers.contract import Claim, GroupKind, Provider
+from schedulers.registry import all_providers
+
+T = TypeVar("T", bound=Thing)
+
+DEFAULT_NAMESPACE: Final = "default"
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """A pod's place in a group of some scheduler.
+
+    Attributes:
+        provider: whose group it is.
+        claim: field path and name of the group.
+    """
+
+    provider: Provider
+    claim: Claim
+
+
+class Snapshot:
+    """Objects by kind, namespace and name, with the indexes that rules need. Never changed once built."""
+
+    def __init__(
+        self,
+        contents: Iterable[Mapping[str, Any]],
+        *,
+        complete: Iterable[str] = (),
+        served: Iterable[str] | None = None,
+    ) -> None:
+        """Index objects; those that are no Kubernetes objects are left out.
+
+        Args:
+            contents: objects as decoded from JSON or YAML; of two of the same name the last one counts.
+            complete: kinds, as `policies.objects.kind_of` writes them, of which every object there is has been given.
+            served: `GroupKind.title` of every kind that the API server serves, `None` when nobody asked it.
+        """
+        self._complete = frozenset(complete)
+        self._served = None if served is None else frozenset(served)
+        self._things: dict[str, dict[tuple[str, str], Thing]] = defaultdict(dict)
+        self._versions: dict[tuple[str, str, str], str] = {}
+        for content in contents:
+            self._add(content)
+        self._members: dict[tuple[str, str, str], list[Pod]] = defaultdict(list)
+        self._of_lws: dict[tuple[str, str], list[Pod]] = defaultdict(list)
+        for pod in self.all(POD, Pod):
+            self._index(pod)
+
+    def _add(self, content: Mapping[str, Any]) -> None:
+        kind = kind_of(content)
+        thing = typed(content)
+        if kind and thing is not None and thing.metadata.name:
+            self._things[kind][thing.place] = thing
+            self._versions[kind, *thing.place] = str(content["apiVersion"])
+
+    def _index(self, pod: Pod) -> None:
+        namespace = pod.metadata.namespace
+        for membership in memberships(pod):
+            self._members[membership.provider.name, namespace, membership.claim.group].append(pod)
+        if pod.lws is not None:
+            self._of_lws[namespace, pod.lws].append(pod)
+
+    def knows(self, kind: str) -> bool:
+        """Tell whether every object of a kind is here, so that a missing one is really missing."""
+        return kind in self._complete
+
+    def has_any(self, kind: str) -> bool:
+        """Tell whether an object of the kind is here."""
+        return bool(self._things.get(kind))
+
+    def serves(self, kind: GroupKind) -> bool | None:
+        """Tell whether the API server serves a kind; `None` when nobody asked it."""
+        return None if self._served is None else kind.title in self._served
+
+    def all(self, kind: str, shape: type[T]) -> list[T]:
+        """List the objects of a kind."""
+        return [thing for thing in self._things.get(kind, {}).values() if isinstance(thing, shape)]
+
+    def get(self, kind: str, shape: type[T], namespace: str, name: str) -> T | None:
+        """Find one object; a cluster-scoped one has an empty namespace."""
+        thing = self._things.get(kind, {}).get((namespace, name))
+        return thing if isinstance(thing, shape) else None
+
+    def api_version(self, kind: str, thing: Thing) -> str:
+        """Give the `apiVersion` an object was written in."""
+        return self._versions.get((kind, *thing.place), "")
+
+    def group(self, provider: Provider, namespace: str, name: str) -> Group | None:
+        """Find the group object of a scheduler."""
+        return self.get(group_kind(provider), Group, namespace, name) if provider.kinds else None
+
+    def members(self, provider: Provider, namespace: str, group: str) -> Sequence[Pod]:
+        """List the pods that claim to be in a group."""
+        return self._members.get((provider.name, namespace, group), ())
+
+    def pods_of(self, namespace: str, lws: str) -> Sequence[Pod]:
+        """List the pods that name a LeaderWorkerSet as theirs."""
+        return self._of_lws.get((namespace, lws), ())
+
+    def worker_set(self, leader: Pod) -> StatefulSet | None:
+        """Find the StatefulSet that makes a leader's workers: it is controlled by this very pod."""
+        found = self.get(STATEFUL_SET, StatefulSet, *leader.place)
+        owner = None if found is None else found.metadata.controller
+        return found if owner is not None and owner.kind == POD and owner.uid == leader.metadata.uid else None
+
+
+def typed(content: Mapping[str, Any]) -> Thing | None:
+    """Read an object's struct, a namespaced one without a namespace as of `default`; `None` when it does not fit."""
+    kind = kind_of(content)
+    try:
+        thing = msgspec.convert(content, shape_of(kind))
+    except msgspec.ValidationError:
+        return None
+    if thing.metadata.namespace or (kind not in NAMESPACED and not kind.startswith(f"{POD_GROUP}.")):
+        return thing
+    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, namespace=DEFAULT_NAMESPACE))
+
+
+NAMESPACED: Final = frozenset(
+    {POD, STATEFUL_SET, "LeaderWorkerSet.leaderworkerset.x-k8s.io", "Workload.scheduling.k8s.io"}
+)
+
+
+def group_kind(provider: Provider) -> str:
+    """Name the kind of a scheduler's group objects, without its version."""
+    return f"{provider.kinds[0].kind}.{provider.kinds[0].api_group}"
+
+
+def memberships(pod: Pod) -> list[Membership]:
+    """List every group that a pod, or a pod template, says it is in, of any scheduler."""
+    found = ((provider, provider.claim(pod)) for provider in all_providers().values())
+    return [Membership(provider, claim) for provider, claim in found if claim is not None]
+
+
+def providers_of_kind(kind: str) -> Provider | None:
+    """Find the scheduler whose group objects are of a kind."""
+    return next(
+        (provider for provider in all_providers().values() if provider.kinds and group_kind(provider) == kind), None
+    )
+
+
+def replica_of(thing: Thing) -> tuple[str, str, str] | None:
+    """Name the replica that a pod or a group object is of: namespace, LWS and index; `None` for none."""
+    lws, index = thing.labels.get(keys.LWS_NAME), thing.labels.get(keys.GROUP_INDEX)
+    return None if lws is None or index is None else (thing.metadata.namespace, lws, index)
