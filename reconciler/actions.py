@@ -66,3 +66,20 @@ class LookAgain(msgspec.Struct, frozen=True):
 
 
 Action = CreateGroup | PatchGroup | PatchPod | DeletePod | Say | LookAgain
+
+
+def describe(action: Action) -> str:
+    """Describe an action in a few words, for logs."""
+    match action:
+        case CreateGroup(kind, _, name, _):
+            return f"creates {kind.title} {name}"
+        case PatchGroup(kind, _, name, body):
+            return f"changes {kind.title} {name}: {body}"
+        case PatchPod(_, name, _):
+            return f"stamps pod {name}"
+        case DeletePod(_, name, uid):
+            return f"deletes pod {name} ({uid})"
+        case Say(reason, message, _, _):
+            return f"says {reason}: {message}"
+        case LookAgain(seconds, reason):
+            return f"looks again in {seconds:.1f} s: {reason}"

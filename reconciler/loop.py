@@ -9,7 +9,7 @@ import msgspec
 
 from gangs import keys
 from gangs.members import Malformed
-from reconciler.actions import DeletePod, LookAgain, Say
+from reconciler.actions import DeletePod, LookAgain, Say, describe
 from reconciler.cache import Cache
 from reconciler.capacity import Rounds, Waiting, oldest_first
 from reconciler.clocks import Clock, SystemClock
@@ -84,7 +84,7 @@ class Reconciler:
         self._cache = Cache()
         self._queue: WorkQueue[Key] = WorkQueue(clock=self._clock)
         self._elector = Elector(
-            api, settings.lease, identity, durations=settings.durations, on_gained=self._look_at_all, clock=self._clock
+            api, settings.lease, identity, durations=settings.durations, on_gained=self._take_over, clock=self._clock
         )
         fenced = FencedApi(api, self._elector.fence, self.meters, longest=settings.durations.write)
         self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
@@ -134,9 +134,12 @@ class Reconciler:
             watch.stop()
 
     def alive(self) -> dict[str, str]:
-        """Check what a restart would mend: watches that hang."""
+        """Check what a restart would mend: watches that hang, threads that have ended."""
         watches = self._all_watches()
-        return _checks(watches, lambda watch: "" if watch.progress_age() < watch.longest_silence() else "hangs")
+        checks = _checks(watches, lambda watch: "" if watch.progress_age() < watch.longest_silence() else "hangs")
+        checks["election"] = "" if self._elector.alive else "has ended"
+        checks["workers"] = "" if all(thread.is_alive() for thread in self._threads) else "have ended"
+        return checks
 
     def ready(self) -> dict[str, str]:
         """Check what is needed before this process is of use: whole caches and an answer about kinds."""
@@ -145,6 +148,11 @@ class Reconciler:
         return checks
 
     # --- hints ---
+
+    def _take_over(self) -> None:
+        """Begin to lead: whatever happened while nobody did is looked at now, growth of capacity included."""
+        self._look_at_all()
+        self._grow()
 
     def _look_at_all(self) -> None:
         for key in self._cache.leaders():
@@ -248,7 +256,8 @@ class Reconciler:
                 if is_refusal(error):
                     self._writer.carry_out(Say("WriteRefused", f"{leader.metadata.name}: {error}", str(error)), lws)
                 raise
-            log.info("%s/%s: %s", *key, action)
+            if not isinstance(action, Say):
+                log.info("%s/%s: %s", *key, describe(action))
         self._queue.forget(key)
         return "ok"
 
