@@ -40,15 +40,22 @@ class Lockstep:
         self.metrics_ports: list[int] = []
 
     def __enter__(self) -> Self:
-        """Start webhook and one reconciler and register the webhook."""
-        self.start_webhook()
-        self.register()
-        self.start_reconciler()
+        """Start webhook and one reconciler and register the webhook; stop what was started when that fails."""
+        try:
+            self.start_webhook()
+            self.register()
+            self.start_reconciler()
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         """Unregister and stop."""
         self._plane.webhooks.unregister_mutating(WEBHOOK)
+        self._stop()
+
+    def _stop(self) -> None:
         for process in (*self.reconcilers, self.webhook):
             process.stop()
 

@@ -1,0 +1,107 @@
+"""A reconciler may die at any moment; another goes on, and nothing is written twice."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cluster.control_plane import ControlPlane, Options
+from tests.cluster.evidence import code, name_of, target, writes
+from tests.cluster.scenarios import COSCHEDULING, NATIVE, Scheduler
+
+if TYPE_CHECKING:
+    from tests.cluster.control_plane import PlaneFactory
+    from tests.cluster.lockstep import Lockstep, LockstepFactory
+    from tests.cluster.resources import Json
+
+CREATED = 201
+KILLS = 20
+LEADERS_KILLED = 3
+"""At the least, else the test says nothing."""
+
+LEASE = ("--lease-seconds", "3")
+
+
+@pytest.fixture(scope="module")
+def shared_plane(start_plane: PlaneFactory) -> ControlPlane:
+    """One control plane with both schedulers."""
+    return start_plane(Options(coscheduling=True))
+
+
+@pytest.fixture
+def plane(shared_plane: ControlPlane) -> ControlPlane:
+    """The control plane, emptied, with room for everything."""
+    shared_plane.reset()
+    shared_plane.nodes.add(["n1", "n2", "n3", "n4"], gpus=100, cpu="200", memory="500Gi")
+    return shared_plane
+
+
+@pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
+def test_killed_twenty_times_during_a_rollout(
+    plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
+) -> None:
+    """Two reconcilers, one of them killed at random again and again: one creation per group, none lost.
+
+    Beside that, groups that wait under a scheduler that forgets are touched when pods of the rollout give room back.
+    """
+    lockstep = run_lockstep(plane)
+    lockstep.reconcilers.pop().stop()
+    lockstep.metrics_ports.clear()
+    for _ in range(2):
+        lockstep.start_reconciler(*LEASE)
+    since = plane.audit.offset()
+    plane.lws.create("vllm", 2, 2, scheduler=scheduler.name, gpus=1)
+
+    led = kill_at_random(plane, lockstep, random.Random(f"kills {scheduler.provider}"))
+    plane.wait("all whole", lambda: plane.lws.whole("vllm", 2) == list(range(KILLS + 2)), 90, 0.5)
+    plane.wait("one group a replica", lambda: len(plane.api.items(scheduler.groups)) == KILLS + 2, 30)
+    plane.wait("every pod's group is there", lambda: lost(plane, scheduler) == set())
+    assert led >= LEADERS_KILLED
+
+    wrote = [event for event in writes(plane, since) if target(event) == "podgroups"]
+    made = Counter(name_of(event) for event in wrote if event["verb"] == "create")
+    assert set(made.values()) == {1}
+    assert {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)} <= set(made)
+    assert [event for event in wrote if event["verb"] == "create" and code(event) != CREATED] == []
+    touches = [event for event in wrote if event["verb"] != "create"]
+    assert [event for event in touches if scheduler is NATIVE or not is_touch(event)] == []
+
+
+def is_touch(event: Json) -> bool:
+    """Is a write nothing but a touch?"""
+    return list(event["requestObject"]["metadata"].get("annotations", ())) == ["lockstep.dev/capacity-grew"]
+
+
+def kill_at_random(plane: ControlPlane, lockstep: Lockstep, luck: random.Random) -> int:
+    """Kill one of two reconcilers at a time while replicas are added and rolled; how often that was the leader."""
+    led = 0
+    for turn in range(KILLS):
+        plane.lws.scale("vllm", 3 + turn)
+        if turn % 5 == 4:
+            template = {"workerTemplate": {"metadata": {"annotations": {"example.com/turn": str(turn)}}}}
+            plane.lws.change("vllm", {"leaderWorkerTemplate": template})
+        time.sleep(luck.uniform(0, 1.5))
+        victim = luck.randrange(2)
+        led += leads(lockstep, victim)
+        lockstep.reconcilers[victim].kill()
+        time.sleep(luck.uniform(0, 0.5))
+        lockstep.reconcilers[victim].start()
+    return led
+
+
+def leads(lockstep: Lockstep, number: int) -> bool:
+    """Does a reconciler lead? One that does not answer yet does not."""
+    try:
+        return lockstep.metric("lockstep_leader", number) == 1
+    except LookupError:
+        return False
+
+
+def lost(plane: ControlPlane, scheduler: Scheduler) -> set[str]:
+    """Groups that pods are stamped with and that don't exist."""
+    stamped = {pod["metadata"]["labels"]["lockstep.dev/group"] for pod in plane.lws.pods("vllm")}
+    return stamped - {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)}
