@@ -148,7 +148,7 @@ def _whole(facts: Facts) -> Finding | None:
 def _in_part(facts: Facts) -> Finding | None:
     if not facts.bound or not facts.unbound:
         return None
-    told = [f"{facts.bound} of {facts.size} pods have a node while {len(facts.unbound)} wait"]
+    told = [f"{facts.bound} of {facts.size} pods have a node while others wait"]
     if why := _why_late(facts):
         told.append(f"its workers come after its leader ({why})")
     told += _gates(facts.unbound)

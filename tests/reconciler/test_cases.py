@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from reconciler.actions import CreateGroup, LookAgain, PatchGroup, Say
+from reconciler.states import judge
 from reconciler.wanted import minimum_of
 from schedulers.contract import Provider
 from tests.builders import LWS, NAMESPACE, JsonObject
@@ -21,6 +22,7 @@ from tests.reconciler.sights import (
     VOLCANO,
     Plan,
     World,
+    first,
     group,
     leader_worker_set,
     merged,
@@ -183,6 +185,18 @@ def test_c11_a_collapsed_delete_and_add_ends_in_the_same_group() -> None:
         )
     assert ends[0] == ends[1]
     assert [owners[0]["uid"] for _, owners, _ in ends[0]] == ["pod/vllm-0/2"]
+
+
+def test_c12_pending_without_a_node_is_not_pending_with_one() -> None:
+    """kubernetes-sigs/lws#1056: no group yet, waiting for capacity, placed and running are four states."""
+    bound: JsonObject = {"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}}
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    running = merged(bound, {"status": ready})
+    worlds = [World(*replica(changes={"vllm-0": pod, "vllm-0-1": pod})) for pod in ({}, {}, bound, running)]
+    for world in worlds[1:]:
+        world.settle()
+    states = [judge(world.sight(), world.configuration, first, {}).state for world in worlds]
+    assert states == ["no group", "waits for capacity", "placed", "running"]
 
 
 TOPOLOGY: dict[str, tuple[JsonObject, int]] = {
