@@ -70,11 +70,15 @@ def owned_by_leader(live: GroupObject, sight: Sight) -> bool:
 
 
 def release(live: GroupObject, provider: Provider, kind: GroupKind) -> Iterator[Action]:
-    """Let a deleted object go that is still needed, so that it can be made anew: a deletion can't be undone."""
+    """Let a deleted object go that is still needed, so that it can be made anew: a deletion can't be undone.
+
+    Finalizers are one list that others write too, so the patch holds for the version it was made from alone.
+    """
     finalizers = live.metadata.finalizers or []
     if isinstance(provider, HoldsDeleted) and provider.finalizer in finalizers:
         rest = [name for name in finalizers if name != provider.finalizer]
-        body = {"metadata": {"uid": live.metadata.uid, "finalizers": rest or None}}
+        version = live.metadata.resource_version
+        body = {"metadata": {"uid": live.metadata.uid, "resourceVersion": version, "finalizers": rest or None}}
         yield PatchGroup(kind, live.metadata.namespace, live.metadata.name, body)
     yield LookAgain(STALE_GROUP, "a deleted group is still there")
 

@@ -106,7 +106,7 @@ def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, 
         return NotYet("its LeaderWorkerSet is not in the cache", 1.0)
     size = real_size(sight)
     why = late.why_late(sight.lws.spec.startup_policy, sight.lws.metadata.annotations or {}, size)
-    if why is None and size > 1 and sight.worker_set is None and sight.group is None and sight.age < PATIENCE:
+    if why is None and may_have_workers(sight) and sight.group is None and sight.age < PATIENCE:
         return NotYet("its worker StatefulSet is not there yet: the size is a guess", PATIENCE - sight.age)
     requests = whole_requests(sight, size)
     if requests is None:
@@ -139,8 +139,24 @@ def _minimum(sight: Sight, provider: Provider, size: int, *, late_workers: bool)
 
 
 def real_size(sight: Sight) -> int:
-    """Give the size as it is built: the worker StatefulSet's replicas and the leader, or the annotation's guess."""
-    return sight.member.size if sight.worker_set is None else sight.worker_set.spec.replicas + 1
+    """Give the size as it is built: the worker StatefulSet's replicas and the leader; without one, a guess.
+
+    The guess is the leader's annotation. But LWS makes no workers for anybody once the live size is 1, so that leaders
+    of an older revision stay alone (LWS 0.8.0 `pkg/controllers/pod_controller.go`).
+    """
+    if sight.worker_set is not None:
+        return sight.worker_set.spec.replicas + 1
+    return 1 if live_size(sight) == 1 else sight.member.size
+
+
+def live_size(sight: Sight) -> int | None:
+    """Give the size that the LWS has now, whatever the replica's revision; `None` while it is unknown."""
+    return None if sight.lws is None else sight.lws.spec.leader_worker_template.size
+
+
+def may_have_workers(sight: Sight) -> bool:
+    """Tell whether a worker StatefulSet that isn't there may still come."""
+    return sight.worker_set is None and max(sight.member.size, live_size(sight) or 1) > 1
 
 
 def have_arrived(workers: Sequence[Pod], needed: int, arrival: Arrival) -> bool:

@@ -40,6 +40,7 @@ SIZES = {
     "the worker StatefulSet counts, where the live size was smaller": ({"size": 3, "annotated": 2}, 3),
     "without it the annotation is all there is": ({"size": 3, "annotated": 4, "worker_set": False}, 4),
     "a replica of one": ({"size": 1, "worker_set": False}, 1),
+    "nobody gets workers once the live size is 1": ({"size": 1, "annotated": 2, "worker_set": False}, 1),
 }
 
 
@@ -70,6 +71,12 @@ PATIENCE = {
     "in time, no StatefulSet, just seen": ({"worker_set": False}, 0.5, 1.5),
     "late workers have no StatefulSet to wait for": ({"worker_set": False, "late": LEADER_READY}, 0.5, None),
     "a replica of one has none either": ({"worker_set": False, "size": 1}, 0.5, None),
+    "an old replica of one may get workers": ({"worker_set": False, "size": 2, "annotated": 1}, 0.5, 1.5),
+    "an old replica of two may get some of an LWS of one": (
+        {"worker_set": False, "size": 1, "annotated": 2},
+        0.5,
+        1.5,
+    ),
     "with the StatefulSet nothing is a guess": ({}, 0.0, None),
     "after two seconds the annotation is believed": ({"worker_set": False}, 2.0, None),
 }
