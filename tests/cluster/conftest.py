@@ -97,6 +97,13 @@ def coscheduling_plane(start_plane: PlaneFactory) -> ControlPlane:
     return start_plane(Options(coscheduling=True))
 
 
+@pytest.fixture(scope="module")
+def lockstep(coscheduling_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lockstep]:
+    """Lockstep beside `coscheduling_plane` for all tests of a module."""
+    with Lockstep(coscheduling_plane, tmp_path_factory.mktemp("lockstep")) as running:
+        yield running
+
+
 @pytest.fixture
 def run_lockstep(tmp_path: Path) -> Iterator[LockstepFactory]:
     """A function that runs Lockstep beside a control plane until the test's end."""

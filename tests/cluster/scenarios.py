@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from tests.cluster.resources import COSCHEDULING_GROUPS, NATIVE_GROUPS, Resource
 
 
@@ -41,3 +43,6 @@ class Scheduler:
 
 NATIVE = Scheduler("native", None, NATIVE_GROUPS, ("schedulingPolicy", "gang", "minCount"))
 COSCHEDULING = Scheduler("coscheduling", "scheduler-plugins-scheduler", COSCHEDULING_GROUPS, ("minMember",))
+
+ON_BOTH = pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
+"""Runs a test with kube-scheduler and with coscheduling."""

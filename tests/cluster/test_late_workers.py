@@ -1,0 +1,96 @@
+"""Replicas whose workers come only after their leader has started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedulers.registry import all_providers
+from tests.cluster.as_built import minima, numbers_of
+from tests.cluster.lws import lws_manifest
+from tests.cluster.recording import ADDED, Recording
+from tests.cluster.resources import LEADER_WORKER_SETS, PODS
+from tests.cluster.scenarios import ON_BOTH, Scheduler
+
+if TYPE_CHECKING:
+    from tests.cluster.control_plane import ControlPlane
+    from tests.cluster.lockstep import Lockstep
+    from tests.cluster.resources import Json
+
+RACK = {"rack": "r1"}
+EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+SUBGROUP_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology"
+
+
+@pytest.fixture
+def plane(coscheduling_plane: ControlPlane, lockstep: Lockstep) -> ControlPlane:
+    """The control plane, emptied, with Lockstep and room for one pod."""
+    assert lockstep.webhook.alive
+    coscheduling_plane.reset()
+    coscheduling_plane.nodes.add(["n1"], labels=RACK)
+    return coscheduling_plane
+
+
+@ON_BOTH
+@pytest.mark.parametrize(
+    "late",
+    [
+        pytest.param({"startupPolicy": "LeaderReady"}, id="workers wait until the leader is ready"),
+        pytest.param({"annotations": {EXCLUSIVE: "rack"}}, id="workers wait until the leader has a rack"),
+    ],
+)
+def test_c13_late_workers_get_their_minimum_when_they_exist(
+    plane: ControlPlane, scheduler: Scheduler, late: dict[str, Any]
+) -> None:
+    """The leader starts as its scheduler's promise says, and the minimum is the size once the workers are there."""
+    with Recording(plane, PODS, scheduler.groups) as recording:
+        plane.lws.create("vllm", 1, 3, scheduler=scheduler.name, **late)
+        plane.wait("a group", lambda: plane.api.items(scheduler.groups))
+        if all_providers()[scheduler.provider].late_workers.floor:
+            [group] = plane.api.items(scheduler.groups)
+            assert numbers_of(scheduler, group).gpus == 24
+            plane.wait("the leader is refused", lambda: "resource gap" in refusal(leader(plane)))
+            plane.holds("the leader waits", lambda: plane.lws.replicas("vllm") == {0: (0, 1)}, 3)
+        else:
+            plane.wait("the leader has started", lambda: plane.lws.replicas("vllm") == {0: (1, 3)})
+            plane.holds("its workers wait", lambda: plane.lws.replicas("vllm") == {0: (1, 3)}, 3)
+
+        plane.nodes.add(["n2", "n3"], labels=RACK)
+        plane.wait("the replica is whole", lambda: plane.lws.whole("vllm", 3) == [0])
+        plane.wait("the minimum is the size", lambda: list(minima(recording, scheduler).values()) == [[1, 3]])
+        plane.holds("and stays it", lambda: list(minima(recording, scheduler).values()) == [[1, 3]], 1)
+        plane.wait("recording is whole", recording.caught_up)
+        last_worker = max(pod.number for pod in recording.of(PODS) if pod.change == ADDED)
+        raised = next(of.number for of in recording.of(scheduler.groups) if scheduler.minimum_of(of.body) == 3)
+        assert raised > last_worker
+
+
+@ON_BOTH
+def test_c13_subgroups_with_a_rack_each_do_not_come_late(plane: ControlPlane, scheduler: Scheduler) -> None:
+    """The annotation for subgroups alone makes nobody wait: the minimum is the size from the beginning."""
+    plane.nodes.add(["n2"], labels=RACK)
+    plane.nodes.add(["n3", "n4"], labels={"rack": "r2"})
+    with Recording(plane, scheduler.groups) as recording:
+        plane.api.create(LEADER_WORKER_SETS, in_subgroups(scheduler))
+        plane.wait("the replica is whole", lambda: plane.lws.whole("vllm", 4) == [0])
+        plane.wait("recording is whole", recording.caught_up)
+        assert list(minima(recording, scheduler).values()) == [[4]]
+
+
+def in_subgroups(scheduler: Scheduler) -> Json:
+    """One replica of four in two subgroups, each with a rack of its own."""
+    manifest = lws_manifest("vllm", 1, 4, scheduler=scheduler.name, annotations={SUBGROUP_EXCLUSIVE: "rack"})
+    manifest["spec"]["leaderWorkerTemplate"]["subGroupPolicy"] = {"subGroupSize": 2}
+    return manifest
+
+
+def leader(plane: ControlPlane) -> Json:
+    """The leader pod."""
+    return plane.api.get(PODS, "vllm-0")
+
+
+def refusal(pod: Json) -> str:
+    """Why a pod has no node, empty where nothing is said."""
+    conditions = pod["status"].get("conditions", ())
+    return next((c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), "")
