@@ -11,14 +11,13 @@ from webhook.bridge import AsgiApplication, Headers, Receive, Scope, Send
 from webhook.reviews import Decision
 from webhook.transport import MAX_BODY, TOO_LARGE, TOO_LATE, TOO_MANY, find_refusal, seconds_allowed
 
+PATH = "/mutate"
+
 SMALL_BODY = 64 << 10
 """Bytes up to which a body is read without waiting for a place among the large ones."""
 
 LARGE_BODIES = 8
 """Bodies above `SMALL_BODY` that are held at the same time: 24 MiB at most."""
-
-ARRIVED = "lockstep.arrived"
-"""True in a scope when the body has arrived whole, so that reading it cannot wait."""
 
 _LINGER_SECONDS = 1.0
 _LINGER_BYTES = 8 << 20
@@ -38,10 +37,18 @@ class Front:
         """Answer one request."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif scope["path"] == "/mutate" and scope["method"] == "POST":
+        elif scope["path"] == PATH and scope["method"] == "POST":
             await self._mutate(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
+
+    def accepts(self, method: str, path: str, headers: Headers) -> bool:
+        """Whether a request is a review as far as its head tells."""
+        return path == PATH and method == "POST" and find_refusal(*_header_values(headers)) is None
+
+    def answer_arrived(self, body: bytes) -> Decision:
+        """Answer an accepted request whose body, at most `MAX_BODY` long, is there already."""
+        return self._admission.answer(body, self._admission.clock())
 
     async def _mutate(self, scope: Scope, receive: Receive, send: Send) -> None:
         admission = self._admission
@@ -66,9 +73,6 @@ class Front:
         if refusal is not None:
             return refusal
         reading = _Reading(receive)
-        if scope.get(ARRIVED):
-            await reading.read_to(MAX_BODY)
-            return reading.outcome()
         seconds = seconds_allowed(scope["query_string"].decode("latin-1"), self._most_seconds)
         try:
             async with asyncio.timeout(seconds):
@@ -96,6 +100,8 @@ class Front:
 class _Reading:
     """A body in the middle of being read."""
 
+    __slots__ = ("_ended", "_gone", "_pieces", "_receive", "_size")
+
     def __init__(self, receive: Receive) -> None:
         self._gone = False
         self._ended = False
@@ -117,17 +123,17 @@ class _Reading:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
     async def read_to(self, most: int) -> None:
-        """Read on until the body ended, the peer went away or more than `most` bytes are there."""
-        while self.unfinished and self._size <= most:
+        """Read an unfinished body on until it ended, the peer went away or more than `most` bytes are there."""
+        while self._size <= most:
             message = await self._receive()
             if message["type"] != "http.request":
                 self._gone = True
                 return
-            piece = message["body"]
-            if piece:
-                self._pieces.append(piece)
-                self._size += len(piece)
-            self._ended = not message["more_body"]
+            self._pieces.append(message["body"])
+            self._size += len(message["body"])
+            if not message["more_body"]:
+                self._ended = True
+                return
 
 
 def _header_values(headers: Headers) -> tuple[str, str, str]:
@@ -143,11 +149,16 @@ def _header_values(headers: Headers) -> tuple[str, str, str]:
     return content_type.decode("latin-1"), content_encoding.decode("latin-1"), content_length.decode("latin-1")
 
 
-async def _send(send: Send, answer: Decision, *, closing: bool) -> None:
-    headers: Headers = [
+def headers_of(answer: Decision) -> Headers:
+    """The headers that go with an answer."""
+    return [
         (b"content-type", answer.content_type.encode("latin-1")),
-        (b"content-length", str(len(answer.body)).encode("latin-1")),
+        (b"content-length", b"%d" % len(answer.body)),
     ]
+
+
+async def _send(send: Send, answer: Decision, *, closing: bool) -> None:
+    headers = headers_of(answer)
     if closing:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -8,6 +8,7 @@ import logging
 import os
 import select
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -34,12 +35,28 @@ class LineWriter:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
 
-    def write(self, fields: dict[str, Any], at: float | None = None) -> None:
-        """Write `fields` as one line, after the Unix time `at` or the present."""
-        line = _encode({"ts": _timestamp(time.time() if at is None else at), **fields}) + b"\n"
-        for start in range(0, len(line), _PIPE_BUF):
-            if not self._write_piece(line[start : start + _PIPE_BUF]):
-                self.dropped += 1
+    def write(self, fields: dict[str, Any]) -> None:
+        """Write `fields` as one line, after the present time."""
+        self.write_all([make_line(time.time(), fields)])
+
+    def write_all(self, lines: Iterable[bytes]) -> None:
+        """Write whole lines, as many at a time as a pipe takes."""
+        ready: list[bytes] = []
+        size = 0
+        for line in lines:
+            if ready and size + len(line) > _PIPE_BUF:
+                self._write_lines(ready)
+                ready, size = [], 0
+            ready.append(line)
+            size += len(line)
+        if ready:
+            self._write_lines(ready)
+
+    def _write_lines(self, lines: list[bytes]) -> None:
+        text = b"".join(lines)
+        for start in range(0, len(text), _PIPE_BUF):
+            if not self._write_piece(text[start : start + _PIPE_BUF]):
+                self.dropped += len(lines)
                 return
 
     def _write_piece(self, piece: bytes) -> bool:
@@ -50,6 +67,11 @@ class LineWriter:
         except OSError:
             return False
         return True
+
+
+def make_line(at: float, fields: dict[str, Any]) -> bytes:
+    """Make the line that says `fields` at the Unix time `at`."""
+    return _encode({"ts": _timestamp(at), **fields}) + b"\n"
 
 
 class LineHandler(logging.Handler):

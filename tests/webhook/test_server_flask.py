@@ -16,7 +16,7 @@ from tests.builders import leader_pod, review, worker_pod
 from tests.webhook.fakes import decider
 from tests.webhook.serving import Answer, ask
 from webhook.admission import Admission
-from webhook.asgi import ARRIVED, Front
+from webhook.asgi import Front
 from webhook.bridge import Message, WsgiBridge
 from webhook.health import Health
 from webhook.logs import LineWriter
@@ -77,7 +77,6 @@ def _through_asgi(admission: Admission, request: Sent, *, pieces: int = 1) -> An
         "headers": [(name.lower().encode(), value.encode()) for name, value in request.headers.items()],
         "scheme": "https",
         "http_version": "1.1",
-        ARRIVED: pieces == 1,
     }
     asyncio.run(front(scope, receive, send))
     told = dict(sent[0]["headers"])

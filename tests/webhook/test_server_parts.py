@@ -12,7 +12,7 @@ from gunicorn.workers.gasgi import ASGIWorker
 from tests.webhook.serving import log_lines
 from webhook.addresses import Address, bound_address, open_listener, parse_address
 from webhook.bridge import environ_of
-from webhook.logs import LineHandler, LineWriter
+from webhook.logs import LineHandler, LineWriter, make_line
 from webhook.transport import find_refusal, seconds_allowed
 from webhook.worker import require_c_parser
 
@@ -141,7 +141,7 @@ def test_log_lines(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as file:
         writer = LineWriter(file.fileno())
-        writer.write({"level": "info", "message": "é\n"}, 1_764_459_435.25)
+        writer.write_all([make_line(1_764_459_435.25, {"level": "info", "message": "é\n"})])
         error = KeyError("gone")
         record = logging.LogRecord("test", logging.ERROR, "", 0, "it %s", ("broke",), (KeyError, error, None))
         LineHandler(writer).handle(record)
@@ -178,7 +178,13 @@ def test_gunicorn_has_what_the_worker_leans_on() -> None:
     assert inspect.iscoroutinefunction(ASGIProtocol._serve_http_request)
     serve = inspect.signature(ASGIProtocol._serve_http_request)
     assert list(serve.parameters) == ["self", "request", "sockname", "peername"]
-    for name in ("_build_http_scope", "_on_headers_complete", "_arm_keepalive_timer", "_cancel_keepalive_timer"):
+    for name in (
+        "_will_close",
+        "_send_body",
+        "_on_headers_complete",
+        "_arm_keepalive_timer",
+        "_cancel_keepalive_timer",
+    ):
         assert callable(getattr(ASGIProtocol, name))
     assert "_complete" in BodyReceiver.__slots__
     used = ("_awaiting_request", "_current_request", "_closed", "_keepalive", "_keepalive_handle", "_body_receiver")
