@@ -86,6 +86,7 @@ class Rule(msgspec.Struct, frozen=True):
         when_down: what happens when each part is down.
         text: the YAML document that is applied to the API server, empty for a rule in Python.
         file: where it stands, below this folder.
+        raw: whether it also judges an object whose fields are of other types than its kind has.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Rule(msgspec.Struct, frozen=True):
     when_down: str
     text: str = ""
     file: str = ""
+    raw: bool = False
 
 
 def breach(path: str, must: str, got: str, *, certain: bool = True) -> Breach:
@@ -115,6 +117,7 @@ def relation(  # noqa: PLR0913 - what a reviewer reads of a rule
     blind: str,
     kinds: Iterable[str],
     check: Check,
+    raw: bool = False,
 ) -> Rule:
     """Make the `RULE` of a module of `relations/`; `module` is its `__name__`."""
     name = module.rpartition(".")[2]
@@ -129,6 +132,7 @@ def relation(  # noqa: PLR0913 - what a reviewer reads of a rule
         check=check,
         when_down=WHEN_DOWN[SERVICE],
         file=f"relations/{name}.py",
+        raw=raw,
     )
 
 

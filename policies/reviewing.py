@@ -7,9 +7,9 @@ import msgspec
 
 from policies.exceptions import NO_EXCEPTIONS, Exceptions
 from policies.findings import ERROR, NOTE, Finding, Verdict, verdict_of
-from policies.objects import DELETE, Subject
+from policies.objects import Subject
 from policies.registry import Breach, Case, Rule, all_rules, breach
-from policies.shapes import shape_of
+from policies.shapes import Thing, shape_of
 from policies.snapshot import Snapshot, typed
 from policies.targets import Target
 
@@ -50,15 +50,12 @@ def _judge(subject: Subject, snapshot: Snapshot, target: Target, rules: Sequence
     if not asked:
         return
     thing = typed(subject.content)
-    if thing is None and subject.operation != DELETE:
+    shaped = thing is not None
+    case = Case(subject, thing or Thing(), snapshot, target)
+    findings = [_finding(rule, subject, found) for rule in asked if shaped or rule.raw for found in rule.check(case)]
+    yield from findings
+    if not shaped and not findings:
         yield _malformed(subject)
-        return
-    if thing is None:
-        return
-    case = Case(subject, thing, snapshot, target)
-    for rule in asked:
-        for found in rule.check(case):
-            yield _finding(rule, subject, found)
 
 
 def _finding(rule: Rule, subject: Subject, found: Breach) -> Finding:

@@ -10,6 +10,7 @@ import msgspec
 
 from gangs import keys
 from gangs.resources import PodResources, PodStatusResources
+from schedulers.contract import Stamp
 
 Texts: TypeAlias = Mapping[str, str]
 
@@ -142,6 +143,13 @@ class Pod(Thing, frozen=True, gc=False, kw_only=True):
     def finished(self) -> bool:
         """Whether its containers have ended for good."""
         return self.status is not None and self.status.phase in FINISHED
+
+
+def stamped(stamp: Stamp) -> Pod:
+    """Give a pod that carries a stamp and nothing else."""
+    group = None if stamp.scheduling_group is None else SchedulingGroup(stamp.scheduling_group)
+    metadata = Metadata(labels=dict(stamp.labels), annotations=dict(stamp.annotations))
+    return Pod(metadata=metadata, spec=PodSpec(scheduling_group=group))
 
 
 class StatefulSetSpec(msgspec.Struct, frozen=True, gc=False):

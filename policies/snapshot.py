@@ -8,7 +8,18 @@ import msgspec
 
 from gangs import keys
 from policies.objects import kind_of
-from policies.shapes import POD, POD_GROUP, STATEFUL_SET, Group, Pod, StatefulSet, Thing, shape_of
+from policies.shapes import (
+    LEADER_WORKER_SET,
+    POD,
+    POD_GROUP,
+    STATEFUL_SET,
+    WORKLOAD,
+    Group,
+    Pod,
+    StatefulSet,
+    Thing,
+    shape_of,
+)
 from schedulers.contract import Claim, GroupKind, Provider
 from schedulers.registry import all_providers
 
@@ -117,19 +128,22 @@ class Snapshot:
 
 def typed(content: Mapping[str, Any]) -> Thing | None:
     """Read an object's struct, a namespaced one without a namespace as of `default`; `None` when it does not fit."""
-    kind = kind_of(content)
     try:
-        thing = msgspec.convert(content, shape_of(kind))
+        return msgspec.convert(placed(content), shape_of(kind_of(content)))
     except msgspec.ValidationError:
         return None
-    if thing.metadata.namespace or (kind not in NAMESPACED and not kind.startswith(f"{POD_GROUP}.")):
-        return thing
-    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, namespace=DEFAULT_NAMESPACE))
 
 
-NAMESPACED: Final = frozenset(
-    {POD, STATEFUL_SET, "LeaderWorkerSet.leaderworkerset.x-k8s.io", "Workload.scheduling.k8s.io"}
-)
+def placed(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Put a namespaced object without a namespace into `default`, as a client does."""
+    kind, metadata = kind_of(content), content.get("metadata")
+    namespaced = kind in NAMESPACED or kind.startswith(f"{POD_GROUP}.")
+    if not namespaced or not isinstance(metadata, Mapping) or metadata.get("namespace"):
+        return content
+    return {**content, "metadata": {**metadata, "namespace": DEFAULT_NAMESPACE}}
+
+
+NAMESPACED: Final = frozenset({POD, STATEFUL_SET, LEADER_WORKER_SET, WORKLOAD})
 
 
 def group_kind(provider: Provider) -> str:
@@ -143,7 +157,7 @@ def memberships(pod: Pod) -> list[Membership]:
     return [Membership(provider, claim) for provider, claim in found if claim is not None]
 
 
-def providers_of_kind(kind: str) -> Provider | None:
+def provider_of_kind(kind: str) -> Provider | None:
     """Find the scheduler whose group objects are of a kind."""
     return next(
         (provider for provider in all_providers().values() if provider.kinds and group_kind(provider) == kind), None
