@@ -49,6 +49,9 @@ POD_CHANGES: list[JsonObject] = [
     {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "vllm-0-69fbc5554"}}},
     {"metadata": {"annotations": {"lockstep.dev/queue": "gold", "lockstep.dev/schedule-timeout": "x"}}},
 ]
+LEADER_CHANGES = [change for change in POD_CHANGES if change.get("spec", {}).get("schedulerName") != "volcano"]
+"""A leader of another scheduler of ours is another plan."""
+
 GROUP_EDITS: list[JsonObject | None] = [
     None,
     {},
@@ -82,7 +85,7 @@ def worlds(draw: st.DrawFn) -> tuple[World, Plan, int]:
         worker_set=draw(st.booleans()),
         gpus=draw(st.integers(0, 8)),
         late=draw(st.sampled_from([IN_TIME, LEADER_READY, EXCLUSIVE])),
-        changes={name: draw(st.sampled_from(POD_CHANGES)) for name in names},
+        changes={name: draw(st.sampled_from(LEADER_CHANGES if name == names[0] else POD_CHANGES)) for name in names},
     )
     position = draw(st.integers(0, len(GROUP_EDITS) - 1))
     edit = GROUP_EDITS[position]
