@@ -13,7 +13,7 @@ from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
 from reconciler.objects import Pod
 from reconciler.replicas import Sight
-from reconciler.rolls import Roll, call_roll, opted_out, waits
+from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
 from schedulers.contract import Claim, GroupKind, Provider
@@ -50,7 +50,7 @@ def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcom
     """
     leader = sight.leader
     provider = configuration.provider(leader.spec.scheduler_name)
-    if provider is None or leader.leaving or leader.finished or opted_out(leader):
+    if provider is None or leader.leaving or leader.finished or kept_away(sight):
         return Outcome()
     claim = other_claim(leader, sight.member, provider, sight.member.group)
     if claim is not None:

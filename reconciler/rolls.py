@@ -39,6 +39,16 @@ def opted_out(pod: Pod) -> bool:
     return pod.labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT
 
 
+def kept_away(sight: Sight) -> bool:
+    """Tell whether a replica is not Lockstep's business: by its template, or by its namespace.
+
+    A namespace's label counts for replicas that begin under it: one whose leader is stamped still needs its group.
+    """
+    namespace = None if sight.namespace is None else sight.namespace.metadata.labels
+    off = (namespace or {}).get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT
+    return opted_out(sight.leader) or (off and keys.LOCKSTEP_GROUP not in sight.leader.labels)
+
+
 def waits(pod: Pod) -> bool:
     """Tell whether a pod waits for its scheduler: no node, and no gate of anyone that holds it back."""
     return not pod.bound and not pod.finished and not pod.leaving and not pod.spec.scheduling_gates

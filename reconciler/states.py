@@ -14,7 +14,7 @@ from reconciler.keeping import ours, owned_by_leader
 from reconciler.mending import fits_later
 from reconciler.objects import Pod
 from reconciler.replicas import Sight, real_size, whole_requests
-from reconciler.rolls import Roll, call_roll, opted_out
+from reconciler.rolls import Roll, call_roll, kept_away, opted_out
 from reconciler.room import Shortage, shortages
 from reconciler.wanted import minimum_of
 from schedulers.claims import other_claim
@@ -109,8 +109,8 @@ def _why_not_ours(sight: Sight, provider: Provider | None) -> str:
     leader = sight.leader
     if provider is None:
         return f'scheduler "{leader.spec.scheduler_name}" is not configured'
-    if opted_out(leader):
-        return "its pod template keeps Lockstep away"
+    if kept_away(sight):
+        return f"its {'pod template' if opted_out(leader) else 'namespace'} keeps Lockstep away"
     claim = other_claim(leader, sight.member, provider, sight.member.group)
     return "" if claim is None else f'its leader is in group "{claim.group}" of someone else ({claim.path})'
 

@@ -79,8 +79,8 @@ class Hints:
         self._all(() if lws is None else self._cache.leaders_of_lws(metadata.namespace, lws))
 
     def namespace(self, old: Namespace | None, new: Namespace | None) -> None:
-        """Pass on a namespace's new annotations to all leaders in it."""
-        if old is None or new is None or old.metadata.annotations != new.metadata.annotations:
+        """Pass on a namespace's new labels and annotations to all leaders in it."""
+        if old is None or new is None or _marks(old) != _marks(new):
             self._all(self._cache.leaders_of_namespace(_metadata(old, new).name))
 
     def node(self, old: Node | None, new: Node | None) -> None:
@@ -161,6 +161,10 @@ class Watches:
 def _same(old: LeaderWorkerSet, new: LeaderWorkerSet) -> bool:
     same_life = old.metadata.uid == new.metadata.uid
     return same_life and old.spec == new.spec and old.metadata.annotations == new.metadata.annotations
+
+
+def _marks(namespace: Namespace) -> tuple[object, ...]:
+    return (namespace.metadata.labels, namespace.metadata.annotations)
 
 
 def _metadata(*objects: StatefulSet | LeaderWorkerSet | ControllerRevision | Namespace | None) -> Metadata:

@@ -1,8 +1,10 @@
 """Pods of a replica, sorted by what they carry."""
 
+import msgspec
 import pytest
 
-from reconciler.rolls import call_roll, waits
+from reconciler.objects import Metadata, Namespace
+from reconciler.rolls import call_roll, kept_away, waits
 from schedulers.configuration import default_configuration
 from tests.builders import JsonObject
 from tests.reconciler.sights import COSCHEDULING, NATIVE, Plan, World, decoded, pods_of, replica
@@ -48,6 +50,24 @@ def test_another_name_of_the_same_scheduler_is_no_stranger() -> None:
     """Empty and `default-scheduler` mean the same."""
     sight = World(*replica(changes={"vllm-0-1": {"spec": {"schedulerName": ""}}})).sight()
     assert len(call_roll(sight, NATIVE, default_configuration()).members) == 2
+
+
+KEPT_AWAY = {
+    "nobody says anything": ({}, {}, True, False),
+    "template": ({GANG: "off"}, {}, True, True),
+    "namespace, before the replica began": ({}, {GANG: "off"}, False, True),
+    "namespace, after the replica began": ({}, {GANG: "off"}, True, False),
+    "another word on the namespace": ({}, {GANG: "on"}, False, False),
+}
+
+
+@pytest.mark.parametrize(("pod", "namespace", "stamped", "away"), KEPT_AWAY.values(), ids=KEPT_AWAY.keys())
+def test_who_keeps_a_replica_away(pod: JsonObject, namespace: dict[str, str], *, stamped: bool, away: bool) -> None:
+    """The template of its pods, and its namespace unless its leader is stamped and needs a group."""
+    changes = {"vllm-0": {"metadata": {"labels": pod}}}
+    sight = World(*replica(changes=changes, stamped=stamped)).sight()
+    sight = msgspec.structs.replace(sight, namespace=Namespace(Metadata(labels=namespace)))
+    assert kept_away(sight) is away
 
 
 WAITS = {
