@@ -40,7 +40,7 @@ def plane(coscheduling_plane: ControlPlane, lockstep: Lockstep) -> ControlPlane:
         pytest.param({"annotations": {EXCLUSIVE: "rack"}}, id="workers wait until the leader has a rack"),
     ],
 )
-def test_c13_late_workers_get_their_minimum_when_they_exist(
+def test_c02_c13_late_workers_get_their_minimum_when_they_exist(
     plane: ControlPlane, scheduler: Scheduler, late: dict[str, Any]
 ) -> None:
     """The leader starts as its scheduler's promise says, and the minimum is the size once the workers are there."""
@@ -51,12 +51,15 @@ def test_c13_late_workers_get_their_minimum_when_they_exist(
             [group] = plane.api.items(scheduler.groups)
             assert numbers_of(scheduler, group).gpus == 24
             plane.wait("the leader is refused", lambda: "resource gap" in refusal(leader(plane)))
-            plane.holds("the leader waits", lambda: plane.lws.replicas("vllm") == {0: (0, 1)}, 3)
+            waits = {0: (0, 1)}
         else:
-            plane.wait("the leader has started", lambda: plane.lws.replicas("vllm") == {0: (1, 3)})
-            plane.holds("its workers wait", lambda: plane.lws.replicas("vllm") == {0: (1, 3)}, 3)
+            plane.wait("the minimum is the size", lambda: list(minima(recording, scheduler).values()) == [[1, 3]])
+            waits = {0: (1, 3)}
+        plane.holds("it waits, with room for one", lambda: plane.lws.replicas("vllm") == waits, 2)
+        plane.nodes.add(["n2"], labels=RACK)
+        plane.holds("it waits, with room for two", lambda: plane.lws.replicas("vllm") == waits, 2)
 
-        plane.nodes.add(["n2", "n3"], labels=RACK)
+        plane.nodes.add(["n3"], labels=RACK)
         plane.wait("the replica is whole", lambda: plane.lws.whole("vllm", 3) == [0])
         plane.wait("the minimum is the size", lambda: list(minima(recording, scheduler).values()) == [[1, 3]])
         plane.holds("and stays it", lambda: list(minima(recording, scheduler).values()) == [[1, 3]], 1)
