@@ -6,6 +6,7 @@ The schemas are JSON Schema (draft 2020-12) with these annotations:
     x-gate        the API server drops the field while this gate is off, unless the stored object has it
     x-unknown     the API server of this version does not know the field and drops it
     x-open        a struct of which only the fields that concern groups are listed
+    x-needed      these have to be set, and are told to be invalid where they aren't ("required" says they are missing)
     x-union       exactly one of these fields has to be set
     x-update      what an update may do: FIXED, SET_ONCE, NO_SET_NO_UNSET, or SAME_ITEMS for a list
     x-update-path the path that the API server reports for it, where that is not the field's own
@@ -74,8 +75,10 @@ def _spelt(annotations: dict[str, object]) -> Schema:
     return {name.replace("_", "-"): value for name, value in annotations.items()}
 
 
-BASIC_OR_GANG: Final = union({"basic": EMPTY, "gang": struct({"minCount": COUNT}, "minCount")}, x_plain=True)
-"""Scheduling policy up to 1.36; it is only ever compared as a whole."""
+def basic_or_gang(gang: Schema) -> Schema:
+    """Scheduling policy up to 1.36; it is only ever compared as a whole."""
+    return union({"basic": EMPTY, "gang": gang}, x_plain=True)
+
 
 CONTROLLER_REF: Final = struct(
     {"apiGroup": plain("dns-subdomain"), "kind": plain("path-segment"), "name": plain("path-segment")},

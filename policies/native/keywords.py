@@ -124,6 +124,7 @@ _JUDGING: Final = {
     "format": _format,
     "required": _required,
     "dependentRequired": _dependent,
+    "x-needed": _required,
     "x-union": _union,
     "x-kubernetes-list-map-keys": _unique,
     "maxItems": _most_items,

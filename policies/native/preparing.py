@@ -15,7 +15,7 @@ from policies.targets import Target
 
 Json = dict[str, Any]
 
-MOST_VALUES: Final = 50_000
+MOST_VALUES: Final = 20_000
 DEEPEST: Final = 64
 
 

@@ -28,6 +28,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "type": UNREADABLE,
     "required": REQUIRED,
     "dependentRequired": REQUIRED,
+    "x-needed": INVALID,
     "x-union": INVALID,
     "x-kubernetes-list-map-keys": DUPLICATE,
     "maxItems": TOO_MANY,

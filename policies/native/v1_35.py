@@ -3,13 +3,14 @@
 from typing import Final
 
 from policies.native.fields import (
-    BASIC_OR_GANG,
     CONTROLLER_REF,
+    COUNT,
     FIXED,
     MOST_TEMPLATES,
     SET_ONCE,
     Schema,
     also,
+    basic_or_gang,
     items_by,
     kind,
     plain,
@@ -17,13 +18,15 @@ from policies.native.fields import (
 )
 from policies.targets import GENERIC_WORKLOAD
 
+_POLICY: Final = basic_or_gang(struct({"minCount": COUNT}, x_needed=["minCount"]))
+
 WORKLOAD: Final = kind(
     struct(
         {
             "controllerRef": also(CONTROLLER_REF, x_update=SET_ONCE, x_update_path="controllerRef"),
             "podGroups": items_by(
                 "name",
-                struct({"name": plain("dns-label"), "policy": BASIC_OR_GANG}, "name"),
+                struct({"name": plain("dns-label"), "policy": _POLICY}, "name"),
                 MOST_TEMPLATES,
                 x_update=FIXED,
                 x_update_path="podGroups",
@@ -40,8 +43,7 @@ WORKLOAD_REF: Final = struct(
         "podGroup": {"type": "string", "format": "dns-label"},
         "podGroupReplicaKey": plain("dns-label"),
     },
-    "name",
-    "podGroup",
+    x_needed=["name", "podGroup"],
 )
 
 POD: Final = kind(

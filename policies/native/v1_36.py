@@ -3,17 +3,18 @@
 from typing import Final
 
 from policies.native.fields import (
-    BASIC_OR_GANG,
     CLAIM_STATUSES,
     CLAIMS_LIST,
     CONDITIONS,
     CONSTRAINTS,
     CONTROLLER_REF,
+    COUNT,
     FIXED,
     MOST_TEMPLATES,
     PRIORITY,
     Schema,
     also,
+    basic_or_gang,
     items_by,
     kind,
     plain,
@@ -26,7 +27,7 @@ from policies.targets import CLAIMS, GENERIC_WORKLOAD, PREEMPTION, TOPOLOGY
 _MODE: Final[Schema] = {"type": "string", "enum": ["Pod", "PodGroup"]}
 
 _SHARED: Final[Schema] = {
-    "schedulingPolicy": BASIC_OR_GANG,
+    "schedulingPolicy": basic_or_gang(struct({"minCount": COUNT}, "minCount")),
     "schedulingConstraints": also(CONSTRAINTS, x_gate=TOPOLOGY),
     "resourceClaims": also(CLAIMS_LIST, x_gate=CLAIMS),
     "disruptionMode": also(_MODE, x_gate=PREEMPTION),
@@ -68,7 +69,7 @@ POD_GROUP: Final = kind(
     struct({"conditions": CONDITIONS, "resourceClaimStatuses": also(CLAIM_STATUSES, x_gate=CLAIMS)}),
 )
 
-SCHEDULING_GROUP: Final = struct({"podGroupName": pointer("dns-subdomain")}, "podGroupName")
+SCHEDULING_GROUP: Final = struct({"podGroupName": pointer("dns-subdomain")}, x_needed=["podGroupName"])
 
 POD: Final = kind(
     struct(

@@ -76,10 +76,10 @@ for _ in range(5000):
     ("spec", "rule"),
     [
         pytest.param(NESTED, "be at most 64 levels deep", id="deep"),
-        pytest.param({"podGroupTemplates": [{}] * 100_000}, "hold at most 50000 values", id="wide"),
-        pytest.param({"podGroupTemplates": [{}] * 49_000}, "have at most 8 items", id="as wide as may be"),
+        pytest.param({"podGroupTemplates": [{}] * 100_000}, "hold at most 20000 values", id="wide"),
+        pytest.param({"podGroupTemplates": [{}] * 19_000}, "have at most 8 items", id="as wide as may be"),
         pytest.param(
-            {"podGroupTemplates": [{"resourceClaims": [{}] * 6000}] * 8}, "have at most 4 items", id="wide inside"
+            {"podGroupTemplates": [{"resourceClaims": [{}] * 2400}] * 8}, "have at most 4 items", id="wide inside"
         ),
         pytest.param({"podGroupTemplates": [{"name": "a" * 3_000_000}]}, "be a DNS label", id="a long name"),
         pytest.param({"controllerRef": {"kind": "/" * 3_000_000}}, "be a name without", id="a long kind"),
@@ -98,7 +98,7 @@ def test_size_costs_no_more_than_a_second_or_two(spec: Any, rule: str) -> None:
 
 def test_many_conditions_end_in_time() -> None:
     """The one list without a limit is bounded by the size of the whole."""
-    conditions = [{"type": f"T{number}", "status": "True", "reason": "R"} for number in range(12_000)]
+    conditions = [{"type": f"T{number}", "status": "True", "reason": "R"} for number in range(4_000)]
     group = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {}, "spec": {}}
     started = time.process_time()
     found = validate({**group, "status": {"conditions": conditions}}, group, Target("1.37"), subresource="status")
