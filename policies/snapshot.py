@@ -57,7 +57,7 @@ class Snapshot:
             complete: kinds, as `policies.objects.kind_of` writes them, of which every object there is has been given.
             served: `GroupKind.title` of every kind that the API server serves, `None` when nobody asked it.
         """
-        self._complete = frozenset(complete)
+        self._complete = complete if isinstance(complete, frozenset) else frozenset(complete)
         self._served = None if served is None else frozenset(served)
         self._things: dict[str, dict[tuple[str, str], Thing]] = defaultdict(dict)
         self._versions: dict[tuple[str, str, str], str] = {}

@@ -6,7 +6,7 @@ from gangs import keys
 from policies.findings import ERROR
 from policies.registry import Breach, Case, breach, relation
 from policies.shapes import POD, Pod
-from policies.snapshot import memberships
+from policies.snapshot import Membership, memberships
 
 LIFE = (keys.REVISION, keys.GROUP_KEY)
 """Labels that all pods of one life of a replica share."""
@@ -16,16 +16,27 @@ def check(case: Case) -> Iterator[Breach]:
     """Compare the pod with the leader of its group, or with the member whose name sorts first."""
     assert isinstance(case.thing, Pod)  # noqa: S101 - the rule's kind
     pod = case.thing
-    if pod.lws is None or pod.finished:
+    if pod.finished:
         return
     for membership in memberships(pod):
         claim = membership.claim
+        if pod.lws is None:
+            yield from _intruder(case, pod, membership)
+            continue
         members = case.snapshot.members(membership.provider, pod.metadata.namespace, claim.group)
         fit = [member for member in members if member.lws is not None and not member.finished]
         first = min(fit, key=lambda member: (not member.leads, member.leaving, member.metadata.name), default=pod)
         difference = _difference(first, pod)
         if difference:
             yield breach(claim.path, f"name a group of {difference}", f'"{claim.group}"')
+
+
+def _intruder(case: Case, pod: Pod, membership: Membership) -> Iterator[Breach]:
+    claim = membership.claim
+    group = case.snapshot.group(membership.provider, pod.metadata.namespace, claim.group)
+    lws = None if group is None else group.labels.get(keys.LWS_NAME)
+    if lws is not None:
+        yield breach(claim.path, f'be left to the pods of {keys.LWS_KIND} "{lws}"', f'"{claim.group}"')
 
 
 def _difference(first: Pod, pod: Pod) -> str:

@@ -60,7 +60,7 @@ def _list(value: object) -> Sequence[Any]:
 def _compare(spec: Json, template: Json, name: str) -> Iterator[Breach]:
     for path, ours, theirs in _leaves(AGREE, spec, template):
         if theirs is not None and ours != theirs:
-            yield breach(f"spec.{path}", f'be {_shown(theirs)} as in template "{name}"', _shown(ours))
+            yield breach(f"spec.{path}", f'{_rule(theirs)} as in template "{name}"', _shown(ours))
 
 
 def _leaves(fields: Sequence[str], ours: Json, theirs: Json) -> Iterator[tuple[str, object, object]]:
@@ -73,11 +73,13 @@ def _leaves(fields: Sequence[str], ours: Json, theirs: Json) -> Iterator[tuple[s
             yield field, mine, other
 
 
+def _rule(value: object) -> str:
+    return "be set" if isinstance(value, Mapping) else f"be {_shown(value)}"
+
+
 def _shown(value: object) -> str:
     if value is None:
         return "nothing"
-    if isinstance(value, Mapping):
-        return " and ".join(sorted(map(str, value))) or "{}"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
