@@ -106,7 +106,7 @@ class Discovery:
 
     @property
     def complete(self) -> bool:
-        """Whether the server has told about every kind at least once."""
+        """Whether the server has told about every kind at least once, and that has been passed on."""
         return {(kind.api_group, kind.version) for kind in self._kinds} <= self._told
 
     def first(self, kinds: Iterable[GroupKind]) -> GroupKind | None:
@@ -122,6 +122,7 @@ class Discovery:
                 log.info("%s is %s", kind.title, "served" if kind in served else "no longer served")
             self._served = served
             self._on_change(served)
+        self._told |= {pair for pair, plurals in found.items() if plurals is not None}
 
     def start(self) -> None:
         """Poll in a thread from now on."""
@@ -141,12 +142,10 @@ class Discovery:
 
     def _ask(self, group: str, version: str) -> frozenset[str] | None:
         try:
-            plurals = served_plurals(self._api, group, version)
+            return served_plurals(self._api, group, version)
         except CallFailed as error:
             log.warning("discovery of %s/%s: %s", group, version, error)
             return None
-        self._told.add((group, version))
-        return plurals
 
     def _is_served(self, kind: GroupKind, plurals: frozenset[str] | None) -> bool:
         if plurals is not None:

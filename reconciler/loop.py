@@ -164,7 +164,7 @@ class Reconciler:
 
     def _served(self, served: frozenset[GroupKind]) -> None:
         """Follow what the cluster serves: watch the kind that counts for each provider, stop what is gone."""
-        wanted = {kind for provider in self._providers if (kind := self._discovery.first(provider.kinds))}
+        wanted = self._wanted_kinds()
         for kind in set(self._of_groups) - wanted:
             for watch in self._of_groups.pop(kind):
                 watch.stop()
@@ -176,6 +176,9 @@ class Reconciler:
             self._of_placed = self._started(self._factory.of_placed_pods())
         del served
         self._look_at_all()
+
+    def _wanted_kinds(self) -> set[GroupKind]:
+        return {kind for provider in self._providers if (kind := self._discovery.first(provider.kinds))}
 
     def _started(self, watches: list[Watch[object]]) -> list[Watch[object]]:
         for watch in watches:
@@ -224,7 +227,9 @@ class Reconciler:
         return self._bring_about(key, leader, self._judge(key, leader))
 
     def _in_sync(self) -> bool:
-        return self._discovery.complete and all(watch.has_synced for watch in self._all_watches())
+        """Tell whether all is known; without the watch of a kind that is served, every group of it would be missing."""
+        followed = self._discovery.complete and self._wanted_kinds() <= self._of_groups.keys()
+        return followed and all(watch.has_synced for watch in self._all_watches())
 
     def _judge(self, key: Key, leader: Pod) -> Outcome:
         provider = self._configuration.provider(leader.spec.scheduler_name)
