@@ -1,0 +1,175 @@
+"""Compiles an expression of a policy and evaluates it: the face of this package."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from policies.cel.checking import level_of, literal, of_json, refuse_differences, with_optionals
+from policies.cel.environment import Program, Value, activate, check, program
+from policies.cel.errors import Failure, RefusedError
+from policies.cel.lowering import FOREIGN_PREFIX, bind, lower, numbered
+from policies.cel.scopes import VARIABLES, declarations
+from policies.cel.syntax import Call, Constant, Ident, Node, Tree, Type, read_tree, walk, write_tree
+
+LONGEST: Final = 16 << 10
+"""Characters of an expression."""
+
+_CONVERSIONS: Final = ("int", "uint", "double", "string", "bool", "timestamp", "duration")
+_PATTERNS: Final = ("matches", "find", "findAll")
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A variable of a policy, checked and lowered, not evaluated on its own.
+
+    Attributes:
+        name: without `variables.`.
+        type: its static type.
+        root: its lowered tree, which may use earlier variables.
+        uses: names of the earlier variables it uses itself.
+        level: the minor version of Kubernetes that it needs.
+    """
+
+    name: str
+    type: Type
+    root: Node
+    uses: frozenset[str]
+    level: int
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What an expression may use beside `object`, `oldObject`, `request` and `namespaceObject`.
+
+    Attributes:
+        params: whether the policy has a paramKind.
+        variables: in the order of the policy.
+    """
+
+    params: bool = False
+    variables: tuple[Variable, ...] = ()
+
+
+class Expression:
+    """A compiled expression.
+
+    Attributes:
+        text: as written.
+        type: its static type.
+        level: the minor version of Kubernetes that it needs.
+        foreign: whether it calls Python (quantities), which costs memory for good.
+    """
+
+    def __init__(self, text: str, kind: Type, level: int, root: Node) -> None:
+        """Prepare the program."""
+        self.text, self.type, self.level = text, kind, level
+        self.foreign = any(isinstance(node, Call) and node.function.startswith(FOREIGN_PREFIX) for node in walk(root))
+        self._program: Program = program(write_tree(numbered(root)))
+
+    def evaluate(self, bindings: "Bindings") -> Value | Failure:
+        """Give the value, or why there is none; at most 10,000 steps of loops."""
+        return self._program.run(bindings.activation)
+
+
+class Bindings:
+    """The values of one evaluation, converted once for all its expressions."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """Take JSON values for `object`, `oldObject`, `request`, `namespaceObject` and `params`; absent ones are null."""
+        names = ("object", "oldObject", "request", "namespaceObject", "params")
+        self.activation = activate({name: values.get(name) for name in names})
+
+
+def compile_variable(name: str, text: str, scope: Scope) -> Variable:
+    """Compile a variable.
+
+    Raises:
+        RefusedError: see `compile_expression`.
+    """
+    tree = _checked(text, scope)
+    root = lower(tree)
+    return Variable(name, tree.type_of(tree.root), root, _used(root), level_of(tree))
+
+
+def compile_expression(text: str, scope: Scope, results: Iterable[str] = ()) -> Expression:
+    """Compile an expression.
+
+    Args:
+        text: CEL.
+        scope: what it may use.
+        results: names of the types it may give (`bool`, `string`, `null_type`); none for any JSON type.
+
+    Raises:
+        RefusedError: for what the API server refuses, and for what it and our engine are known to do differently.
+    """
+    tree = _checked(text, scope)
+    kind = tree.type_of(tree.root)
+    allowed = tuple(results)
+    if not (kind.name in allowed if allowed else of_json(kind)):
+        raise RefusedError(f"must give {' or '.join(allowed) or 'a JSON value'}, got {kind}")
+    root = lower(tree)
+    needed = _needed(_used(root), scope)
+    for variable in reversed(needed):
+        root = bind(f"{VARIABLES}.{variable.name}", variable.root, root)
+    level = max((level_of(tree), *(variable.level for variable in needed)))
+    return Expression(text, kind, level, root)
+
+
+def _checked(text: str, scope: Scope) -> Tree:
+    if len(text) > LONGEST:
+        raise RefusedError(f"must be at most {LONGEST} characters, got {len(text)}")
+    names = declarations(params=scope.params)
+    names.update({f"{VARIABLES}.{variable.name}": variable.type for variable in scope.variables})
+    tree = with_optionals(read_tree(check(text, names)))
+    refuse_differences(tree)
+    for node in walk(tree.root):
+        if isinstance(node, Call):
+            _refuse_bad_literals(tree, node)
+    return tree
+
+
+def _refuse_bad_literals(tree: Tree, node: Call) -> None:
+    """The API server converts literals and compiles literal patterns when it loads a policy."""
+    probe: Node | None = None
+    if node.function in _CONVERSIONS and literal(node.args[0]):
+        probe = Call(0, node.function, node.args)
+    elif node.function in _PATTERNS and literal(node.args[0]):
+        probe = Call(0, "matches", node.args[:1], Constant(0, ""))
+    if probe is None:
+        return
+    outcome = _outcome(write_tree(numbered(probe)))
+    offset = tree.positions.get(node.id, 0)
+    if isinstance(outcome, Failure):
+        raise RefusedError(f'must give "{node.function}" a fitting literal, got {outcome.message}', offset)
+    if node.function == "findAll" and (outcome is True or _finds_nothing(node.args[0])):
+        raise RefusedError('must give "findAll" a pattern that never matches the empty text, got one that may', offset)
+
+
+def _finds_nothing(pattern: Node) -> bool:
+    """Tell whether a pattern has assertions, which may match the empty text inside another."""
+    return isinstance(pattern, Constant) and any(
+        sign in str(pattern.value) for sign in ("\\b", "\\B", "^", "$", "\\A", "\\z")
+    )
+
+
+@lru_cache(maxsize=1024)
+def _outcome(tree: bytes) -> Value | Failure:
+    return program(tree).run(activate({}))
+
+
+def _used(root: Node) -> frozenset[str]:
+    prefix = f"{VARIABLES}."
+    return frozenset(
+        node.name.removeprefix(prefix)
+        for node in walk(root)
+        if isinstance(node, Ident) and node.name.startswith(prefix)
+    )
+
+
+def _needed(used: frozenset[str], scope: Scope) -> list[Variable]:
+    """Give the variables that are used, directly or by each other, in the order of the policy."""
+    wanted = set(used)
+    for variable in reversed(scope.variables):
+        if variable.name in wanted:
+            wanted |= variable.uses
+    return [variable for variable in scope.variables if variable.name in wanted]
