@@ -84,9 +84,9 @@ def test_complete_means_passed_on_too(fake: FakeApi) -> None:
     """Who hears of a kind has prepared for it before discovery counts as complete."""
     serve(fake, OTHER)
     seen: list[bool] = []
-    discovery = Discovery(InProcess(fake), [OTHER], on_change=lambda _: seen.append(discovery.complete))
-    discovery.poll()
-    assert (seen, discovery.complete) == ([False], True)
+    one = Discovery(InProcess(fake), [OTHER], on_change=lambda _: seen.append(one.complete))
+    one.poll()
+    assert (seen, one.complete) == ([False], True)
 
 
 def test_a_kind_is_dropped_when_it_is_absent_twice(
