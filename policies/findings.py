@@ -39,6 +39,20 @@ class ObjectRef(msgspec.Struct, frozen=True, rename="camel", order=True):
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
+class Exemption(msgspec.Struct, frozen=True):
+    """Why a finding may pass.
+
+    Attributes:
+        owner: who answers for it.
+        reason: why.
+        expiry: the last day, `YYYY-MM-DD`.
+    """
+
+    owner: str
+    reason: str
+    expiry: str
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One broken rule.
 
@@ -50,7 +64,7 @@ class Finding(msgspec.Struct, frozen=True):
         message: `<field path>: must <rule>, got <value>`.
         object: whose field it is.
         source: where that field stands, `None` for an object that comes from no file.
-        exception: id of the exception that lets it pass; absent when there is none.
+        exception: why it may pass; absent when it may not.
     """
 
     rule: str
@@ -59,7 +73,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     object: ObjectRef
     source: Source | None = None
-    exception: str | msgspec.UnsetType = msgspec.UNSET
+    exception: Exemption | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def excepted(self) -> bool:

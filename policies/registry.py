@@ -3,6 +3,7 @@
 A rule's id is its file's name with hyphens. Adding a rule is one file here and one folder of fixtures.
 """
 
+import dataclasses
 import functools
 import importlib
 import pkgutil
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from types import ModuleType
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -18,8 +19,11 @@ from policies import relations
 from policies.findings import Severity
 from policies.objects import Subject
 from policies.shapes import Thing
-from policies.snapshot import Snapshot
+from policies.snapshot import Snapshot, placed
 from policies.targets import Target
+
+if TYPE_CHECKING:
+    from policies.admission import Admission
 
 EnforcedBy: TypeAlias = Literal["api server", "service", "both"]
 
@@ -52,7 +56,8 @@ class Breach(msgspec.Struct, frozen=True):
     certain: bool = True
 
 
-class Case(msgspec.Struct, frozen=True):
+@dataclasses.dataclass(frozen=True)
+class Case:
     """What a rule judges.
 
     Attributes:
@@ -66,6 +71,23 @@ class Case(msgspec.Struct, frozen=True):
     thing: Thing
     snapshot: Snapshot
     target: Target
+
+    @functools.cached_property
+    def admission(self) -> "Admission":
+        """The object as the engine of the YAML rules takes it; made once for all of them."""
+        from policies.admission import admission_of  # noqa: PLC0415 - brings the CEL engine: only who has YAML pays
+
+        subject, namespace = self.subject, self.thing.metadata.namespace
+        labels = {"kubernetes.io/metadata.name": namespace} if namespace else {}
+        return admission_of(
+            placed(subject.content),
+            operation=subject.operation,
+            old=subject.old,
+            namespace_labels={**labels, **subject.namespace_labels},
+            username=subject.user.username,
+            groups=subject.user.groups,
+            target=self.target,
+        )
 
 
 Check: TypeAlias = Callable[[Case], Iterable[Breach]]
