@@ -83,6 +83,21 @@ def test_every_growth_is_answered_in_time_and_rounds_are_apart(growths: list[flo
             assert any(growth + delay <= moment <= growth + delay + 2 * APART + 0.2 for moment in found)
 
 
+def test_a_round_that_will_do_is_not_joined_by_another() -> None:
+    """The second round of the first growth is the first one of the second growth."""
+    assert rounds_of([0.0, 1.9], 10) == [0.2, 2.5, 4.4]
+
+
+def test_rounds_stay_apart_though_somebody_came_late() -> None:
+    """The first was taken late, so the next one waits."""
+    rounds = Rounds()
+    rounds.growth(0.0)
+    assert rounds.take(2.4)
+    assert not rounds.take(2.5)
+    assert not rounds.take(3.3)
+    assert rounds.take(3.4)
+
+
 def test_nothing_is_due_without_growth() -> None:
     """No round, ever."""
     assert rounds_of([], 5) == []

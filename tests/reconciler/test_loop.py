@@ -17,6 +17,7 @@ from tests.reconciler.fake_api import Answer, FakeApi, Seen, Silence, eventually
 from tests.reconciler.sights import (
     COSCHEDULING,
     Plan,
+    group,
     leader_worker_set,
     merged,
     pods_of,
@@ -134,6 +135,23 @@ def test_our_own_writes_are_known_though_the_watch_is_silent(fake: FakeApi, star
     put(fake, SECOND)
     assert eventually(lambda: has_group(fake, SECOND))
     assert writes(fake, "POST") == 2
+
+
+def test_nothing_is_written_before_the_caches_are_whole(fake: FakeApi, start: Start) -> None:
+    """A group that is there, and not listed yet, is not made again."""
+    put(fake, FIRST)
+    leader = fake.objects[PODS][NAMESPACE, "vllm-0"]["metadata"]["uid"]
+    fake.write(NATIVE_GROUPS, NAMESPACE, merged(group(FIRST), owner("Pod", "vllm-0", leader)), create=True)
+
+    def lists_groups(seen: Seen) -> bool:
+        return seen.path == NATIVE_GROUPS and not seen.watches
+
+    fake.fault(lists_groups, Answer(500, b"{}"), times=2)
+    start()
+    put(fake, SECOND)
+    assert eventually(lambda: has_group(fake, SECOND))
+    assert fake.count(lists_groups) == 3
+    assert writes(fake, "POST") == 1
 
 
 def test_deletions_and_edits_by_hand_are_repaired(fake: FakeApi, start: Start) -> None:

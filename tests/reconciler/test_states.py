@@ -46,6 +46,7 @@ READY: Final[JsonObject] = {
     "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
 }
 FAILED: Final[JsonObject] = {"spec": {"nodeName": "n1"}, "status": {"phase": "Failed"}}
+STILL_CALLED_READY: Final[JsonObject] = READY | {"status": READY["status"] | {"phase": "Failed"}}
 GATE: Final[JsonObject] = {"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}}
 DROP_SPEC: Final[JsonObject] = {"schedulingGroup": None}
 UNSTAMP: Final[JsonObject] = {"spec": {"schedulingGroup": None}, "metadata": {"labels": {"lockstep.dev/group": None}}}
@@ -77,6 +78,12 @@ STATES: dict[str, tuple[Plan, JsonObject, str, str]] = {
     "a node, not started (C12)": (changed(BOUND), {}, PLACED, "all pods have a node, 0 of 2 are ready"),
     "one still starts": (changed(READY, BOUND), {}, PLACED, "all pods have a node, 1 of 2 are ready"),
     "one has failed": (changed(READY, FAILED), {}, PLACED, "all pods have a node, 1 of 2 are ready"),
+    "one has failed, and is still called ready": (
+        changed(READY, STILL_CALLED_READY),
+        {},
+        PLACED,
+        "all pods have a node, 1 of 2 are ready",
+    ),
     "no node (C12)": (Plan(), {}, WAITS_FOR_CAPACITY, FITS),
     "half placed": (
         changed(BOUND, {}),

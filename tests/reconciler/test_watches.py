@@ -123,6 +123,9 @@ def test_a_group_concerns_its_leader_and_ends_what_was_remembered(heard: Heard) 
     heard.hints.group(KIND, None, made)
     assert set(heard.keys) == {LEADER}
     assert heard.cache.group(KIND, NAMESPACE, Plan().group) is None
+    heard.keys.clear()
+    heard.hints.group(KIND, made, None)
+    assert set(heard.keys) == {LEADER}
 
 
 def test_room_that_is_given_back_is_growth(heard: Heard) -> None:
