@@ -92,6 +92,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             "loglevel": "warning",  # what it says at start is said by `announce`, with the real scheme
             "asgi_loop": "uvloop",
             "asgi_lifespan": "off",
+            "asgi_disconnect_grace_period": 0,  # else each lost connection is kept for 3 s, some 60 KiB apiece
             "http_parser": "fast",
             "keepalive": KEEP_ALIVE_SECONDS,
             "timeout": _HEARTBEAT_SECONDS,

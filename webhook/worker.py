@@ -8,7 +8,7 @@ in pyproject.toml allows one major version of gunicorn.
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gunicorn.asgi.parser import CallbackRequest
 from gunicorn.asgi.protocol import ASGIProtocol, BodyReceiver
@@ -59,6 +59,9 @@ def require_c_parser() -> None:
 class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
     """One HTTP/1.1 connection under deadlines."""
 
+    _body_receiver: Any  # the parent's: a BodyReceiver while there is a request
+    _callback_parser: Any
+
     def __init__(self, worker: "Worker", application: "AsgiApplication | None" = None) -> None:
         """Serve the worker's application, or another one."""
         super().__init__(worker)
@@ -105,6 +108,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        self._callback_parser = self._body_receiver = None  # both point back here; else the collector has to find them
 
     def pause_writing(self) -> None:
         """The peer reads no answers: not for ever."""

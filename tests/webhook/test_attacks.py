@@ -150,6 +150,16 @@ def test_connections_are_bounded(server: Served) -> None:
         assert idle[-1].recv(1000).startswith(b"HTTP/1.1 200")
 
 
+def test_connections_that_come_and_go_leave_no_memory(server: Served) -> None:
+    """A new connection for each of 600 reviews costs nothing that stays: no lost connection is held on to."""
+    for _ in range(100):
+        server.mutate(review(leader_pod()))
+    before = server.resident_kib()
+    for _ in range(600):
+        server.mutate(review(leader_pod()))
+    assert server.resident_kib() - before < 4 << 10
+
+
 # Bodies
 
 
