@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy and its bindings, judged here as the API server judges them."""
