@@ -1,0 +1,34 @@
+"""The README speaks of what is there."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lockstep.main import COMMANDS
+
+ROOT: Final = Path(__file__).parent.parent
+PAGES: Final = ("README.md", "CONTRIBUTING.md", "DECISIONS.md", "CHANGELOG.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_to_files_of_ours_lead_somewhere(page: str) -> None:
+    """A claim names the test that shows it, and the test is there."""
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / page).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_in_code_marks_lead_somewhere(page: str) -> None:
+    """A path that is named exists, but for those with a part to fill in."""
+    named = re.findall(
+        r"`((?:gangs|schedulers|webhook|reconciler|certs|lockstep|tests|docs)/[\w./-]+)`", (ROOT / page).read_text()
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_command_is_in_the_readme() -> None:
+    """A command nobody hears of is no command."""
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in COMMANDS if f"lockstep {name}" not in text] == []
