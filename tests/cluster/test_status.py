@@ -51,8 +51,8 @@ def test_c12_c09_status_tells_why_each_replica_waits(plane: ControlPlane, run_lo
     assert any(entry["words"] for entry in waiting)
 
     plane.lws.scale("vllm", 2)
-    plane.wait("nothing waits", lambda: status_of(plane)[0] == 0, 30, 1)
-    assert states(plane) == ["running", "running"]
+    plane.wait("both that are left run", lambda: states(plane) == ["running", "running"], 40, 1)
+    assert status_of(plane)[0] == 0
 
 
 def states(plane: ControlPlane) -> list[str]:
