@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import socket
 
-    from webhook.addresses import Address
+    from serving.addresses import Address
     from webhook.transport import Decide
 
 NOT_REACHABLE = 3
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGTERM; give the exit code."""
-    from webhook.tls import Files, Unusable, load_context  # noqa: PLC0415  # the parser alone needs none of it
+    from serving.tls import Files, Unusable, load_context  # noqa: PLC0415  # the parser alone needs none of it
 
     files = Files(args.cert, args.key)
     try:
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         decide = _load_decision(args.config)
     except (Unusable, _Misconfigured) as error:
         return _fail(str(error), BAD_CONFIGURATION)
-    from webhook.serving import Server, Settings  # noqa: PLC0415
+    from serving.server import Server, Settings  # noqa: PLC0415
+    from webhook.serving import Webhook  # noqa: PLC0415
 
     try:
         listener = _listen(args.addr)
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         return _fail(str(error), NOT_REACHABLE)
     settings = Settings(files, tuple(args.server_name), args.drain_seconds, args.workers)
-    return Server(settings, decide, listener, metrics_listener).serve()
+    return Server(settings, Webhook(decide), listener, metrics_listener).serve()
 
 
 class _Misconfigured(Exception):  # noqa: N818 - reads as what the process is
@@ -94,7 +95,7 @@ def _draw_key() -> str:
 
 
 def _listen(address: "Address") -> "socket.socket":
-    from webhook.addresses import open_listener  # noqa: PLC0415
+    from serving.addresses import open_listener  # noqa: PLC0415
 
     try:
         return open_listener(address)
@@ -115,7 +116,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _address(text: str) -> "Address":
-    from webhook.addresses import parse_address  # noqa: PLC0415
+    from serving.addresses import parse_address  # noqa: PLC0415
 
     try:
         return parse_address(text)

@@ -10,11 +10,12 @@ import time
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from serving.health import Health
+from serving.logs import LineWriter
+from serving.metrics import METRICS_TYPE
 from webhook.admission import Admission
-from webhook.health import Health
-from webhook.logs import LineWriter
 from webhook.reviews import TEXT, Decision
-from webhook.telemetry import METRICS_TYPE, Telemetry
+from webhook.telemetry import Telemetry
 from webhook.transport import MAX_BODY, TOO_LARGE, find_refusal
 
 FRONT_PAGE = "Lockstep admission webhook: POST /mutate, GET /healthz /readyz /metrics\n"

@@ -4,22 +4,20 @@ Label values come from small fixed sets; no name of a pod, a group or a user is 
 """
 
 import time
-from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client import Counter, Histogram
 
-from webhook.logs import LineWriter, make_line
+from serving.logs import LineWriter, make_line
+from serving.metrics import Metrics
 from webhook.reviews import Decision
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
-METRICS_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 MOST_PENDING = 32
 """Answers that are counted and logged together at most; half a millisecond of work."""
 
 
-class Telemetry:
+class Telemetry(Metrics):
     """The metrics of one process and the writer of its log.
 
     Attributes:
@@ -28,11 +26,9 @@ class Telemetry:
 
     def __init__(self, writer: LineWriter) -> None:
         """Count from zero in a registry of its own; log to `writer`."""
+        super().__init__(writer, "lockstep_webhook")
         self._pending: list[tuple[float, Decision, float]] = []
-        self._later: Callable[[Callable[[], None]], object] = _at_once
         self.in_flight = 0
-        self.writer = writer
-        self.registry = CollectorRegistry()
         self._requests = Counter(
             "lockstep_webhook_requests",
             "Requests to /mutate by outcome and provider.",
@@ -46,28 +42,7 @@ class Telemetry:
             registry=self.registry,
         )
         self._counters: dict[tuple[str, str], Counter] = {}
-        self.reloads = Counter(
-            "lockstep_certificate_reloads",
-            "Changes of the certificate files, by result: loaded or refused.",
-            ["result"],
-            registry=self.registry,
-        )
-        self.not_after = Gauge(
-            "lockstep_certificate_not_after_seconds",
-            "Unix time at which the served certificate expires.",
-            registry=self.registry,
-        )
         self.watch("lockstep_webhook_requests_in_flight", "Requests to /mutate in flight.", lambda: self.in_flight)
-        self.watch("lockstep_log_lines_dropped", "Log lines dropped: nobody read them.", lambda: writer.dropped)
-        ProcessCollector(registry=self.registry)
-
-    def watch(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a gauge that is read when someone asks."""
-        Gauge(name, text, registry=self.registry).set_function(read)
-
-    def put_off(self, later: Callable[[Callable[[], None]], object]) -> None:
-        """Count and log not at once but when `later` calls what it is given."""
-        self._later = later
 
     def record(self, decision: Decision, seconds: float) -> None:
         """Count and log one answer that took `seconds`.
@@ -97,11 +72,6 @@ class Telemetry:
             counter = self._counters[outcome, provider] = self._requests.labels(outcome, provider)
         return counter
 
-    def render(self) -> bytes:
-        """Give the metrics in Prometheus' text format."""
-        self.flush()
-        return generate_latest(self.registry)
-
 
 def _line_of(at: float, decision: Decision, seconds: float) -> bytes:
     """The log line of one answer."""
@@ -117,7 +87,3 @@ def _line_of(at: float, decision: Decision, seconds: float) -> bytes:
             "milliseconds": round(seconds * 1000, 3),
         },
     )
-
-
-def _at_once(work: Callable[[], None]) -> None:
-    work()

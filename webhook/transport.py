@@ -4,7 +4,6 @@ The server on the hot path and the Flask view ask the same questions here, so th
 module reads or writes: it takes header values and gives a refusal, or nothing.
 """
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -12,15 +11,6 @@ from webhook.reviews import TEXT, Decision
 
 MAX_BODY = 3 << 20
 """Bytes of a review that are read at most. One pod is at most 1.5 MiB in etcd; an update carries it twice."""
-
-MARGIN_SECONDS = 0.2
-"""Taken off the caller's timeout, so that our answer is the one it sees and not its own deadline."""
-
-_LEAST_SECONDS = 0.1
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|us|ns|m|s))+")
-_DURATION_PART = re.compile(r"([0-9.]+)(h|ms|us|ns|m|s)")
-_TIMEOUT = re.compile(r"(?:^|&)timeout=([^&]*)")
 
 Decide = Callable[[bytes], Decision]
 """The pure decision: the body of a request in, the answer out."""
@@ -45,19 +35,6 @@ def find_refusal(content_type: str, content_encoding: str, content_length: str) 
     if content_length.isdecimal() and int(content_length[:20]) > MAX_BODY:
         return TOO_LARGE
     return None
-
-
-@lru_cache(maxsize=64)
-def seconds_allowed(query: str, most: float) -> float:
-    """How long a request may take by its query `timeout=10s`, never longer than `most` seconds.
-
-    The API server writes its webhook's timeoutSeconds there in Go's notation; what cannot be read counts as absent.
-    """
-    found = _TIMEOUT.search(query)
-    if found is None or not _DURATION.fullmatch(found[1]):
-        return most
-    asked = sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(found[1]))
-    return min(most, max(_LEAST_SECONDS, asked - MARGIN_SECONDS))
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from certs.authority import make_authority
 from certs.leaf import make_leaf
 from certs.pair import Pair, draw_key
-from webhook.tls import Files, find_trouble, load_context, read_leaf
+from serving.tls import Files, find_trouble, load_context, read_leaf
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 HOSTS = ("localhost", "127.0.0.1", "::1", "lockstep.lockstep-system.svc")

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 from flask.testing import FlaskClient
 
+from serving.bridge import Message, WsgiBridge
+from serving.health import Health
+from serving.logs import LineWriter
 from tests.builders import leader_pod, review, worker_pod
 from tests.webhook.fakes import decider
 from tests.webhook.serving import Answer, ask
 from webhook.admission import Admission
 from webhook.asgi import Front
-from webhook.bridge import Message, WsgiBridge
-from webhook.health import Health
-from webhook.logs import LineWriter
 from webhook.service import create_app
 from webhook.telemetry import Telemetry
 from webhook.transport import MAX_BODY

@@ -9,12 +9,13 @@ import pytest
 from gunicorn.asgi.protocol import ASGIProtocol, BodyReceiver
 from gunicorn.workers.gasgi import ASGIWorker
 
+from serving.addresses import Address, bound_address, open_listener, parse_address
+from serving.bridge import environ_of
+from serving.deadlines import seconds_allowed
+from serving.logs import LineHandler, LineWriter, make_line
+from serving.worker import require_c_parser
 from tests.webhook.serving import log_lines
-from webhook.addresses import Address, bound_address, open_listener, parse_address
-from webhook.bridge import environ_of
-from webhook.logs import LineHandler, LineWriter, make_line
-from webhook.transport import find_refusal, seconds_allowed
-from webhook.worker import require_c_parser
+from webhook.transport import find_refusal
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_a_full_pipe_drops_lines_and_counts_them() -> None:
 
 
 def test_gunicorn_has_what_the_worker_leans_on() -> None:
-    """The undocumented names of gunicorn that `webhook.worker` uses are there, and coroutines where they should be."""
+    """The undocumented names of gunicorn that `serving.worker` uses are there, and coroutines where they should be."""
     require_c_parser()
     assert inspect.iscoroutinefunction(ASGIWorker._serve)
     assert inspect.iscoroutinefunction(ASGIWorker._shutdown)

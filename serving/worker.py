@@ -2,7 +2,7 @@
 
 Stock, the ASGI worker waits for ever for a request's head, a minute for a TLS handshake, and at the end cuts idle
 connections that callers still hold. What is leaned on beyond the documented worker interface: `ASGIWorker._serve`, and
-of `ASGIProtocol` the callbacks of the parser and the names checked in `tests/webhook/test_server_parts.py`; the range
+of `ASGIProtocol` the callbacks of the parser and the names checked in `tests/serving/test_parts.py`; the range
 in pyproject.toml allows one major version of gunicorn.
 """
 
@@ -14,15 +14,14 @@ from gunicorn.asgi.parser import CallbackRequest
 from gunicorn.asgi.protocol import ASGIProtocol, BodyReceiver
 from gunicorn.workers.gasgi import ASGIWorker
 
-from webhook.asgi import Front, headers_of
-from webhook.transport import MAX_BODY
+from serving.bodies import Immediate, headers_of
 
 if TYPE_CHECKING:
     import socket
     import ssl
 
-    from webhook.bridge import AsgiApplication
-    from webhook.serving import Server
+    from serving.bridge import AsgiApplication
+    from serving.server import Server
 
 HANDSHAKE_SECONDS = 5.0
 """From the connection to the end of the TLS handshake."""
@@ -67,7 +66,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
         super().__init__(worker)
         if application is not None:
             self.app = application
-        self._front = self.app if isinstance(self.app, Front) else None
+        self._immediate = self.app if isinstance(self.app, Immediate) else None
         self.touched = 0.0
         self._counted = False
         self._head_timer: asyncio.TimerHandle | None = None
@@ -125,16 +124,21 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
     async def _serve_http_request(self, request: CallbackRequest, sockname: object, peername: object) -> bool:
         """Serve one request; give whether the connection goes on.
 
-        A review that has arrived whole, as nearly all do, is answered here: it needs no deadline, and so neither the
-        task nor the messages of ASGI, which cost as much as the decision. The rest goes through the application, in
-        this connection's own task; the parent makes another one, for work after the answer that there is none of here.
+        What an `Immediate` application accepts is answered here once it is there whole, as nearly everything is: it
+        needs no deadline, and so neither the task nor the messages of ASGI, which cost as much as a decision. The rest
+        goes through the application, in this connection's own task; the parent makes another one, for work after the
+        answer that there is none of here.
         """
         receiver = self._body_receiver
-        front = self._front
-        arrived = receiver._complete and receiver.buffered <= MAX_BODY  # noqa: SLF001  # the parent reads it too
-        if not (arrived and front and front.accepts(request.method, request.path, request.headers_bytes)):
+        immediate = self._immediate
+        if not (
+            immediate is not None
+            and receiver._complete  # noqa: SLF001  # the parent reads it too
+            and receiver.buffered <= immediate.most_body
+            and immediate.accepts(request.method, request.path, request.headers_bytes)
+        ):
             return bool(await self._handle_http_request(request, sockname, peername))
-        answer = front.answer_arrived(await _read_arrived(receiver))
+        answer = immediate.answer_arrived(await _read_arrived(receiver))
         closing = bool(self._will_close(request, False))  # noqa: FBT003  # the parent's own call
         self._send_response_start(answer.status, headers_of(answer), request, close=closing)
         self._send_body(answer.body)
@@ -186,7 +190,7 @@ async def _read_arrived(receiver: BodyReceiver) -> bytes:
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]  # gunicorn is untyped
-    """Serves the application of a `webhook.serving.Server`.
+    """Serves the application of a `serving.server.Server`.
 
     Attributes:
         connections: the connections past their handshake.
@@ -234,7 +238,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]  # gunicorn is untyped
         telemetry.put_off(lambda work: self.loop.call_later(PUT_OFF_SECONDS, work))
         certificates = self.server.make_certificates()
         certificates.check(self.loop.time())
-        telemetry.watch("lockstep_webhook_connections", "Open connections.", lambda: self.nr_conns)
+        telemetry.watch_connections(lambda: self.nr_conns)
         for wrapped in self.sockets:
             await self._listen(wrapped.sock, certificates.listening)
         if self.server.metrics_listener is not None:

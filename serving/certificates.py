@@ -4,9 +4,9 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
-from webhook.health import Health
-from webhook.telemetry import Telemetry
-from webhook.tls import Files, Leaf, Unusable, find_trouble, load_context, read_leaf
+from serving.health import Health
+from serving.metrics import Metrics
+from serving.tls import Files, Leaf, Unusable, find_trouble, load_context, read_leaf
 
 VERIFY_EVERY_SECONDS = 10.0
 """How often the certificate is checked again though no file changed: time alone can end it."""
@@ -21,7 +21,7 @@ class Certificates:
         listening: the context for the listening socket; it hands out the pair in service to each new connection.
     """
 
-    def __init__(self, files: Files, names: Sequence[str], health: Health, telemetry: Telemetry) -> None:
+    def __init__(self, files: Files, names: Sequence[str], health: Health, metrics: Metrics) -> None:
         """Load the first pair; `names` are host names that it must be good for, its own where none are given.
 
         Raises:
@@ -30,7 +30,7 @@ class Certificates:
         self._files = files
         self._names = tuple(names)
         self._health = health
-        self._telemetry = telemetry
+        self._metrics = metrics
         self._seen = _fingerprint(files)
         self._refused = ""
         self._verified_at = float("-inf")
@@ -55,7 +55,7 @@ class Certificates:
 
     def _describe(self, context: ssl.SSLContext) -> Leaf:
         leaf = read_leaf(context, self._files.certificate)
-        self._telemetry.not_after.set(leaf.not_after)
+        self._metrics.not_after.set(leaf.not_after)
         return leaf
 
     def _take_up(self) -> None:
@@ -66,12 +66,12 @@ class Certificates:
         except Unusable as error:
             if str(error) != self._refused:
                 self._refused = str(error)
-                self._telemetry.reloads.labels("refused").inc()
+                self._metrics.reloads.labels("refused").inc()
                 self._log("error", "certificate refused, the old one stays", reason=self._refused)
             return
         self._current = context
         self._refused = ""
-        self._telemetry.reloads.labels("loaded").inc()
+        self._metrics.reloads.labels("loaded").inc()
         self._log("info", "certificate loaded", not_after=self._leaf.not_after, names=self._leaf.names)
 
     def _verify(self) -> None:
@@ -81,7 +81,7 @@ class Certificates:
             self._log("error" if trouble else "info", "not ready" if trouble else "ready", reason=trouble)
 
     def _log(self, level: str, message: str, **fields: object) -> None:
-        self._telemetry.writer.write({"level": level, "message": message, **fields})
+        self._metrics.writer.write({"level": level, "message": message, **fields})
 
 
 def _fingerprint(files: Files) -> _Fingerprint:
