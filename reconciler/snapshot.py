@@ -8,10 +8,19 @@ import msgspec
 
 from gangs import keys
 from gangs.resources import Requests
-from reconciler.cache import LEADER_WORKER_SETS, NODES, PODS, REVISIONS, STATEFUL_SETS, Cache
+from reconciler.cache import LEADER_WORKER_SETS, NAMESPACES, NODES, PODS, REVISIONS, STATEFUL_SETS, Cache
 from reconciler.contract import Api, Forbidden, Gone
 from reconciler.discovery import serves
-from reconciler.objects import ControllerRevision, GroupObject, LeaderWorkerSet, Metadata, Node, Pod, StatefulSet
+from reconciler.objects import (
+    ControllerRevision,
+    GroupObject,
+    LeaderWorkerSet,
+    Metadata,
+    Namespace,
+    Node,
+    Pod,
+    StatefulSet,
+)
 from reconciler.recorder import EVENTS
 from reconciler.room import free_sum
 from reconciler.store import Entry, Key, Store
@@ -63,7 +72,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """What was listed.
 
     Attributes:
-        cache: the objects; nodes and namespaces are not in it.
+        cache: the objects; nodes are not in it.
         served: the group kinds that the cluster serves.
         free: what is free in sum, `None` where nodes or the pods of others can't be listed.
         warnings: namespace and name of an LWS -> what Lockstep has warned of, newest last.
@@ -101,6 +110,7 @@ def take_snapshot(api: Api, providers: Iterable[Provider], namespaces: Sequence[
     for kind in served:
         cache.groups[kind] = Store()
         fill(cache.groups[kind], _everywhere(api, kind, where, GroupObject))
+    fill(cache.namespaces, _namespaces(api))
     return Snapshot(cache, served, _free(api), _warnings(api, where))
 
 
@@ -156,6 +166,14 @@ def _everywhere(
 ) -> Iterator[T]:
     for namespace in namespaces:
         yield from list_objects(api, Target(kind, namespace, **selectors), shape)
+
+
+def _namespaces(api: Api) -> list[Namespace]:
+    try:
+        return list_objects(api, Target(NAMESPACES), Namespace)
+    except Forbidden as error:
+        log.warning("which namespaces keep Lockstep away is not known: %s", error)
+        return []
 
 
 def _free(api: Api) -> Requests | None:

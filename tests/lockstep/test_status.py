@@ -18,6 +18,7 @@ ROOTS = {
     "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
     "ControllerRevision": "/apis/apps/v1/controllerrevisions",
     "Node": "/api/v1/nodes",
+    "Namespace": "/api/v1/namespaces",
     "Event": "/api/v1/events",
 }
 GROUPS = {
@@ -187,7 +188,7 @@ def test_it_only_looks(fake: FakeApi, run: Status) -> None:
     run()
     assert fake.count(lambda seen: seen.method != "GET" or seen.watches) == 0
     lists = [(seen.path, seen.query.get("fieldSelector", "")) for seen in fake.requests if seen.query]
-    assert len(lists) == len(set(lists)) == 9
+    assert len(lists) == len(set(lists)) == 10
 
 
 def warning(name: str, reason: str, component: str = "lockstep", kind: str = "Warning") -> JsonObject:
@@ -217,11 +218,12 @@ def test_what_lockstep_has_warned_of_stands_below_the_table(fake: FakeApi, run: 
     ]
 
 
-def test_without_rights_on_nodes_and_events_the_rest_is_told(fake: FakeApi, run: Status) -> None:
-    """What is free is then not known, and is said so."""
+def test_without_rights_on_nodes_events_and_namespaces_the_rest_is_told(fake: FakeApi, run: Status) -> None:
+    """What is free is then not known, and is said so; nor is what namespaces say."""
     put_replica(fake, Plan())
+    optional = {ROOTS[kind] for kind in ("Node", "Event", "Namespace")}
     no = Answer(403, json.dumps(status(403, "Forbidden", "no")).encode())
-    fake.fault(lambda seen: seen.path in (ROOTS["Node"], ROOTS["Event"]), no, times=2)
+    fake.fault(lambda seen: seen.path in optional, no, times=3)
     code, out, _ = run("--output", "json")
     assert code == 1
     reason = "asks cpu 2, nvidia.com/gpu 16; what is free is not known: nodes or pods can't be listed"
@@ -252,6 +254,14 @@ def test_what_is_not_ours_is_fine_once_it_is_placed(fake: FakeApi, run: Status, 
     change = merged(change, {"metadata": {"labels": {"lockstep.dev/gang": "off"}}})
     put_replica(fake, Plan(changes={"vllm-0": change, "vllm-0-1": change}), grouped=False)
     assert run()[0] == code
+
+
+def test_a_namespace_that_is_opted_out_is_not_ours(fake: FakeApi, run: Status) -> None:
+    """Its pods have no stamp, and that is no fault."""
+    put(fake, {"kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": {"lockstep.dev/gang": "off"}}})
+    put_replica(fake, Plan(stamped=False), grouped=False)
+    record = records(run("--output", "json")[1])[0]
+    assert (record["state"], record["reason"]) == ("not ours", "its namespace keeps Lockstep away")
 
 
 REFUSED = {
