@@ -60,6 +60,10 @@ class Served:
         status = Path(f"/proc/{self.worker()}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0])
 
+    def cpu_seconds(self) -> float:
+        """CPU time of its worker so far; unlike the clock it does not count what else the machine does."""
+        return int(Path(f"/proc/{self.worker()}/schedstat").read_text().split()[0]) / 1e9
+
     def connect_plain(self) -> socket.socket:
         """A TCP connection without a word of TLS."""
         plain = socket.create_connection((self.host, self.port), timeout=START_SECONDS)
