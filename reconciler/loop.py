@@ -9,7 +9,7 @@ import msgspec
 
 from gangs import keys
 from gangs.members import Malformed
-from reconciler.actions import DeletePod, LookAgain, Say, describe
+from reconciler.actions import Action, DeletePod, LookAgain, Say, describe
 from reconciler.cache import Cache
 from reconciler.capacity import Rounds, Waiting, oldest_first
 from reconciler.clocks import Clock, SystemClock
@@ -19,7 +19,7 @@ from reconciler.discovery import Discovery
 from reconciler.fence import FencedApi, NotLeader
 from reconciler.gauges import Findings
 from reconciler.leases import Durations, Elector, LeaseName
-from reconciler.objects import Pod
+from reconciler.objects import LeaderWorkerSet, Pod
 from reconciler.pacing import TokenBucket
 from reconciler.recorder import Recorder
 from reconciler.store import Key
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
 RESYNC: Final = 60.0
+LONGEST_MEMORY: Final = 3600.0
 NOT_SYNCED: Final = 0.3
 REFUSED: Final = range(400, 500)
 
@@ -237,10 +238,10 @@ class Reconciler:
         life = self._life(key, leader)
         age = self._clock.now() - life.seen
         sight = self._cache.sight(key, kind, age=age, recreations=life.recreations)
-        if sight is None:
-            return Outcome()
-        if isinstance(sight, Malformed):
+        if isinstance(sight, Malformed) and provider is not None:
             return Outcome((Say("MalformedPod", f"pod {'/'.join(key)}: {sight}", leader.metadata.uid),))
+        if sight is None or isinstance(sight, Malformed):
+            return Outcome()
         return decide(sight, self._configuration, self._discovery.first)
 
     def _bring_about(self, key: Key, leader: Pod, outcome: Outcome) -> str:
@@ -249,22 +250,28 @@ class Reconciler:
         if outcome.provider and not outcome.unstamped:
             life.recreations = 0
         lws = self._cache.lws_of(leader)
-        for action in outcome.actions:
-            if isinstance(action, LookAgain):
-                self._queue.add_after(key, action.seconds)
-                continue
-            if isinstance(action, DeletePod):
-                life.recreations += 1
-            try:
-                self._writer.carry_out(action, lws)
-            except ApiError as error:
-                if is_refusal(error):
-                    self._writer.carry_out(Say("WriteRefused", f"{leader.metadata.name}: {error}", str(error)), lws)
-                raise
-            if not isinstance(action, Say):
-                log.info("%s/%s: %s", *key, describe(action))
+        failures = [error for action in outcome.actions if (error := self._carry_out(key, action, lws)) is not None]
+        if failures:
+            raise failures[0]
         self._queue.forget(key)
         return "ok"
+
+    def _carry_out(self, key: Key, action: Action, lws: LeaderWorkerSet | None) -> CallFailed | None:
+        """Carry out one action; one that fails doesn't hold up the others. A refusal is told as an event."""
+        if isinstance(action, LookAgain):
+            self._queue.add_after(key, action.seconds)
+            return None
+        if isinstance(action, DeletePod):
+            self._lives[key].recreations += 1
+        try:
+            self._writer.carry_out(action, lws)
+        except CallFailed as error:
+            if isinstance(error, ApiError) and is_refusal(error):
+                self._writer.carry_out(Say("WriteRefused", f"{key[1]}: {error}", str(error)), lws)
+            return error
+        if not isinstance(action, Say):
+            log.info("%s/%s: %s", *key, describe(action))
+        return None
 
     def _life(self, key: Key, leader: Pod) -> Life:
         life = self._lives.get(key)
@@ -280,6 +287,12 @@ class Reconciler:
         if life is not None and not life.recreations:
             del self._lives[key]
 
+    def _forget_lives(self, now: float) -> None:
+        """Forget leaders that have long been gone."""
+        for key, life in list(self._lives.items()):
+            if now - life.seen > LONGEST_MEMORY and self._cache.pods.get(*key) is None:
+                self._lives.pop(key, None)
+
     # --- time ---
 
     def _tick(self) -> None:
@@ -294,6 +307,7 @@ class Reconciler:
             if now >= resync:
                 resync = now + RESYNC
                 self._look_at_all()
+                self._forget_lives(now)
 
     def _touch_waiting(self, bucket: TokenBucket) -> None:
         """Touch every group that waits under a scheduler that forgets, oldest first."""
