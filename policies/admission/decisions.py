@@ -1,13 +1,16 @@
 """What a policy says about a request."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from policies.admission.documents import Action
 
-WHOLE_POLICY = -1
+Verb: TypeAlias = Literal["admit", "deny"]
+Evaluation: TypeAlias = Literal["admit", "deny", "error"]
+
+WHOLE_POLICY: Final = -1
 """The index of a decision that no single validation took: match conditions, params, versions, the budget."""
 
 
@@ -28,8 +31,8 @@ class Decision(msgspec.Struct, frozen=True):
     policy: str
     binding: str
     index: int
-    action: Literal["admit", "deny"]
-    evaluation: Literal["admit", "deny", "error"]
+    action: Verb
+    evaluation: Evaluation
     message: str = ""
     reason: str = ""
     actions: tuple[Action, ...] = ()

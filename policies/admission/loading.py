@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -31,11 +32,16 @@ _PLACE: Final = re.compile(r"(.*) - at `\$\.?([^`]*)`")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_RESERVED: Final = frozenset({"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
-                              "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"})  # fmt: skip
+_RESERVED: Final = frozenset(
+    ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+     "loop", "package", "namespace", "return", "var", "void", "while"]
+)  # fmt: skip
+"""Words that CEL keeps for itself."""
+
 _MOST_ANNOTATIONS: Final = 20
 _MOST_CONDITIONS: Final = 64
 
+_Compiled = TypeVar("_Compiled")
 _Document = TypeVar("_Document", bound=Strict)
 
 
@@ -55,9 +61,8 @@ def load_policies(text: str, file: str) -> list[Policy]:
 def load_policy_files(texts: Mapping[str, str]) -> list[Policy]:
     """Read policies that stand in several files, by name; see `load_policies`."""
     subjects = [subject for file, text in texts.items() for subject in _subjects(text, file)]
-    places = {POLICY: [item for item in subjects if item.content["kind"] == POLICY]}
     bindings = [(item, _decoded(item, BindingDocument)) for item in subjects if item.content["kind"] == BINDING]
-    documents = [(item, _decoded(item, PolicyDocument)) for item in places[POLICY]]
+    documents = [(item, _decoded(item, PolicyDocument)) for item in subjects if item.content["kind"] == POLICY]
     names = [document.metadata.name for _, document in documents]
     for place, binding in bindings:
         _check_binding(place, binding, names)
@@ -179,19 +184,15 @@ class _Loading:
             validations=validations,
             annotations=annotations,
             bindings=self._bindings,
-            level=max((item.level for item in (*self._expressions, *self._scope.variables)), default=0),
+            level=max([item.level for item in self._expressions] + [item.level for item in self._scope.variables]),
             foreign=any(item.foreign for item in self._expressions),
         )
 
     def _declare_variables(self) -> None:
         for index, item in enumerate(self._document.spec.variables):
-            scope = self._scope
-            variable = self._guarded(
-                f"spec.variables[{index}].expression",
-                item.expression,
-                lambda text, name=item.name: compile_variable(name, text, scope),  # type: ignore[misc]
-            )
-            self._scope = Scope(scope.params, (*scope.variables, variable))
+            compiler = partial(compile_variable, item.name, scope=self._scope)
+            variable = self._guarded(f"spec.variables[{index}].expression", item.expression, compiler)
+            self._scope = Scope(self._scope.params, (*self._scope.variables, variable))
 
     def _validations(self) -> Iterable[CompiledValidation]:
         for index, item in enumerate(self._document.spec.validations):
@@ -203,11 +204,11 @@ class _Loading:
             yield CompiledValidation(expression, item.message.strip(), message, item.reason)
 
     def _compiled(self, path: str, text: str, results: tuple[str, ...]) -> Expression:
-        compiled = self._guarded(path, text, lambda source: compile_expression(source, self._scope, results))
+        compiled = self._guarded(path, text, partial(compile_expression, scope=self._scope, results=results))
         self._expressions.append(compiled)
         return compiled
 
-    def _guarded(self, path: str, text: str, compiler: "Callable[[str], _Compiled]") -> "_Compiled":
+    def _guarded(self, path: str, text: str, compiler: Callable[[str], _Compiled]) -> _Compiled:
         try:
             return compiler(text)
         except RefusedError as error:
@@ -251,6 +252,3 @@ class _Loading:
                 field = "key" if path.endswith("Annotations") else "name"
                 if name in names[:index] or not shape.fullmatch(name) or (shape is _IDENTIFIER and name in _RESERVED):
                     raise _refused(self._place, f"{path}[{index}].{field}", "must be a name of its own", f'"{name}"')
-
-
-_Compiled = TypeVar("_Compiled")

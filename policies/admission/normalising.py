@@ -3,7 +3,7 @@
 A rule such as `has(c.resources)` says one thing of a file and another of the Pod that the API server makes of it. Only
 what rules about groups and their pods may read is filled in, and only where the manifest's own shape allows.
 
-Source: kubernetes `pkg/apis/core/v1/defaults.go`, `pkg/apis/scheduling/v1beta1/defaults.go`, and the JSON tags of the types.
+Source: kubernetes `pkg/apis/core/v1/defaults.go`, `pkg/apis/scheduling/v1beta1/defaults.go`, the types' JSON tags.
 """
 
 from collections.abc import Mapping

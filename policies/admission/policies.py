@@ -1,7 +1,7 @@
 """A loaded policy and how it judges: the order, the fall-backs and the words are the API server's.
 
-Source: kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go`, `dispatcher.go` and
-`.../plugin/webhook/matchconditions/matcher.go`.
+Source: kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/validator.go`, `dispatcher.go`
+and `.../plugin/webhook/matchconditions/matcher.go`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from policies.admission.budgets import Budget
-from policies.admission.decisions import WHOLE_POLICY, Decision, PolicyDecision
+from policies.admission.decisions import WHOLE_POLICY, Decision, Evaluation, PolicyDecision, Verb
 from policies.admission.documents import BindingDocument, FailurePolicy, ParamKind, PolicyDocument
 from policies.admission.matching import OtherVersionError, matches
 from policies.admission.params import NO_PARAMS, MissingParamsError, ParamSource, collect_params
 from policies.admission.requests import Admission
+from policies.cel.environment import Value
 from policies.cel.errors import Failure
-from policies.cel.expressions import Bindings, Expression, Value
+from policies.cel.expressions import Bindings, Expression
 
 LONGEST_MESSAGE: Final = 5 << 10
 """Bytes of an evaluated message; a longer one, or one of several lines, gives way to the fixed one."""
@@ -109,7 +110,7 @@ class Policy(msgspec.Struct, frozen=True):
             if not matches(self.document.spec.match_constraints, admission, rules_needed=True):
                 return PolicyDecision(matched=False)
         except OtherVersionError as error:
-            return self._unconfigured(str(error), None)
+            return self._unconfigured(f"failed to configure policy: {error}", None)
         bindings = admission.bindings if param is None else admission.bindings_with(param)
         return _Judging(self, None, bindings, budget or Budget()).decide()
 
@@ -130,7 +131,7 @@ class Policy(msgspec.Struct, frozen=True):
         return _joined(parts)
 
     def _unconfigured(self, message: str, binding: BindingDocument | None) -> PolicyDecision:
-        action: Final = "admit" if self.failure_policy == "Ignore" else "deny"
+        action: Verb = "admit" if self.failure_policy == "Ignore" else "deny"
         bound = "" if binding is None else binding.metadata.name
         # Whatever the binding's actions are, the API server refuses when a policy can't be set up.
         decision = Decision(self.name, bound, WHOLE_POLICY, action, "error", message, "Invalid", ("Deny",))
@@ -205,21 +206,17 @@ class _Judging:
         ignored = self._policy.failure_policy == "Ignore"
         return self._decision(index, "admit" if ignored else "deny", "error", message, "" if ignored else "Invalid")
 
-    def _decision(  # type: ignore[no-untyped-def]  # noqa: ANN202 - see the annotation of Decision
-        self,
-        index,
-        action,
-        evaluation,
-        message="",
-        reason="",  # noqa: ANN001
-    ):
+    def _decision(
+        self, index: int, action: Verb, evaluation: Evaluation, message: str = "", reason: str = ""
+    ) -> Decision:
         binding = self._binding
-        name, actions = ("", ()) if binding is None else (binding.metadata.name, binding.spec.validation_actions)
-        return Decision(self._policy.name, name, index, action, evaluation, message, reason, actions)
+        bound = "" if binding is None else binding.metadata.name
+        actions = () if binding is None else binding.spec.validation_actions
+        return Decision(self._policy.name, bound, index, action, evaluation, message, reason, actions)
 
 
 def _joined(parts: list[PolicyDecision]) -> PolicyDecision:
-    """Put the evaluations of several bindings and parameters together; several values of one annotation stand in a list."""
+    """Put several evaluations together; different values of one annotation are joined by commas."""
     annotations: dict[str, list[str]] = {}
     for part in parts:
         for key, value in part.audit_annotations.items():

@@ -1,1 +1,1 @@
-"""Kubernetes' dialect of CEL on Google's engine: checked at load, lowered to what both evaluate alike, bounded at run time."""
+"""Kubernetes' dialect of CEL on Google's engine: checked at load, lowered to what both evaluate alike."""

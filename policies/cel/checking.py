@@ -1,7 +1,7 @@
 """Refuses at load what the API server would refuse, and what our engine is known to do differently.
 
-The engine's checker is laxer than Kubernetes' (mixed lists, functions Kubernetes lacks) and its library is not quite the
-same. Each rule here has a name and a reason; a construct that no rule knows is refused by `known functions`.
+The engine's checker is laxer than Kubernetes' (mixed lists, functions Kubernetes lacks) and its library is not quite
+the same. A function that `LEVELS` does not name is refused, whatever it is.
 """
 
 import re
@@ -55,7 +55,7 @@ _CONVERTIBLE: Final = {
     "timestamp": frozenset({STRING, DYN}),
     "duration": frozenset[Type](),
 }
-"""What each conversion may take beside a literal: on the rest the engines differ (white space, spellings of floats, ...)."""
+"""What each conversion may take beside a literal: on the rest the engines differ (spellings of floats and times)."""
 
 _CLAUSE: Final = re.compile(r"%(?:%|([a-zA-Z]))")
 _FORMATS: Final = {
@@ -268,6 +268,14 @@ def _check_range(tree: Tree, node: Call, parent: Node | None) -> None:
         raise _refused(tree, node, f'must call "lists.range" with a literal up to {LARGEST_RANGE}', "another argument")
 
 
+def _check_flatten(tree: Tree, node: Call, parent: Node | None) -> None:
+    """The engine flattens any list and forgets the type of its elements."""
+    del parent
+    kind = tree.type_of(node.target or node)
+    if node.args or kind.inner not in ((DYN,), (Type("list", (DYN,)),)):
+        raise _refused(tree, node, 'must call "flatten" without a depth on lists of dyn', str(kind))
+
+
 def _check_zone(tree: Tree, node: Call, parent: Node | None) -> None:
     del parent
     if node.args:
@@ -293,6 +301,8 @@ def _check_membership(tree: Tree, node: Call, parent: Node | None) -> None:
     """A key that no JSON object can have is an error in some API servers, false in others, an error here."""
     _check_equality(tree, node, parent)
     key, container = map(tree.type_of, node.args)
+    if isinstance(node.args[1], ListLiteral) and not node.args[1].elements:
+        raise _refused(tree, node, "must not look for anything in an empty list", "one")
     if container.name != "list" and key not in (STRING, INT, BOOL, DYN):
         raise _refused(tree, node, 'must look for a key of JSON with "in"', str(key))
 
@@ -324,7 +334,7 @@ def _agrees(tree: Tree, parent: Call, kind: Type) -> bool:
 
 
 def _shown(node: Node) -> str:
-    return f'"{node.value}"' if isinstance(node, Constant) else "an expression"
+    return f'"{node.value}"' if isinstance(node, Constant) and isinstance(node.value, str) else "an expression"
 
 
 def _check_format(tree: Tree, node: Call, parent: Node | None) -> None:
@@ -378,6 +388,7 @@ _CALL_RULES: Final[dict[str, _CallRule]] = {
     "dyn": _check_dyn,
     "type": _check_type,
     "lists.range": _check_range,
+    "flatten": _check_flatten,
     "_[_]": _check_index,
     "_[?_]": _check_index,
     "@in": _check_membership,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from policies.cel.errors import Failure, RefusedError
 from policies.cel.functions import DECLARED, Signature

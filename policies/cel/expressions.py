@@ -11,11 +11,13 @@ from policies.cel.environment import Program, Value, activate, check, program
 from policies.cel.errors import Failure, RefusedError
 from policies.cel.lowering import FOREIGN_PREFIX, bind, lower, numbered
 from policies.cel.scopes import VARIABLES, declarations
-from policies.cel.syntax import Call, Constant, Ident, Node, Tree, Type, read_tree, walk, write_tree
+from policies.cel.syntax import Call, Constant, Ident, Node, Tree, Type, walk
+from policies.cel.trees import read_tree, write_tree
 
 LONGEST: Final = 16 << 10
 """Characters of an expression."""
 
+_NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "params")
 _CONVERSIONS: Final = ("int", "uint", "double", "string", "bool", "timestamp", "duration")
 _PATTERNS: Final = ("matches", "find", "findAll")
 
@@ -75,9 +77,8 @@ class Bindings:
     """The values of one evaluation, converted once for all its expressions."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        """Take JSON values for `object`, `oldObject`, `request`, `namespaceObject` and `params`; absent ones are null."""
-        names = ("object", "oldObject", "request", "namespaceObject", "params")
-        self.activation = activate({name: values.get(name) for name in names})
+        """Take JSON values of `object`, `oldObject`, `request`, `namespaceObject`, `params`; absent ones are null."""
+        self.activation = activate({name: values.get(name) for name in _NAMES})
 
 
 def compile_variable(name: str, text: str, scope: Scope) -> Variable:

@@ -1,7 +1,7 @@
 """Kubernetes' function library by signature, and the version that brought each function.
 
-Source: kubernetes `staging/src/k8s.io/apiserver/pkg/cel/environment/base.go` and `.../pkg/cel/library/`. The versions are
-those of the library sets (`IntroducedVersion`); an API server compiles new policies at its own version minus one.
+Source: kubernetes `staging/src/k8s.io/apiserver/pkg/cel/environment/base.go` and `.../pkg/cel/library/`. The versions
+are those of the library sets (`IntroducedVersion`); an API server compiles new policies at its own version minus one.
 """
 
 from typing import Final
@@ -79,9 +79,9 @@ QUANTITY_FUNCTIONS: Final = frozenset(
 ) | {"isQuantity"}
 
 _ALWAYS: Final = (
-    "_?_:_", "_&&_", "_||_", "!_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_", "-_",
-    "_[_]", "@in", "@not_strictly_false", "size", "contains", "startsWith", "endsWith", "matches", "int", "uint", "double",
-    "string", "bool", "dyn", "type", "timestamp", "duration",
+    "_?_:_", "_&&_", "_||_", "!_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_",
+    "-_", "_[_]", "@in", "@not_strictly_false", "size", "contains", "startsWith", "endsWith", "matches",
+    "int", "uint", "double", "string", "bool", "dyn", "type", "timestamp", "duration",
     "getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes",
     "getSeconds", "getMilliseconds",
     "charAt", "indexOf", "lastIndexOf", "join", "lowerAscii", "upperAscii", "replace", "split", "substring", "trim",
@@ -96,7 +96,7 @@ LEVELS: Final[dict[str, int]] = {
     **dict.fromkeys(("format", "strings.quote", "sets.contains", "sets.equivalent", "sets.intersects"), 29),
     **dict.fromkeys(("lists.range", "slice", "flatten", "sort", "distinct", "@sortByAssociatedKeys"), 34),
 }
-"""Every function that may be used, with the minor version of Kubernetes that brought it; 0 is before policies existed."""
+"""Every function that may be used, with the minor version that brought it; 0 is before there were policies."""
 
 TWO_VARIABLES: Final = 32
 """The minor version that brought macros with two variables."""

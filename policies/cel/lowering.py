@@ -1,8 +1,9 @@
 """Rewrites a checked tree into one that the engine evaluates as the API server would.
 
-The API server's rules that the engine lacks are spelt out in the engine's own words, so that no Python runs inside it:
-`has()` and `.?` of what is neither object nor list is absent, not an error; `int()` takes no white space and no boolean;
-`find`, `sum`, `min`, ... become the engine's regular expressions and loops; a policy's variable becomes a binding. Quantities alone call us (`policies.cel.quantities`).
+The API server's rules that the engine lacks are spelt out in the engine's own words; no Python runs inside it:
+`has()` and `.?` of what is neither object nor list is absent, not an error; `int()` takes no white space and no
+boolean; `find`, `sum`, `min`, ... become the engine's regular expressions and loops; a variable becomes a binding.
+Quantities, and `%s` of lists and maps, alone call us (`policies.cel.quantities`, `policies.cel.texts`).
 """
 
 import re
@@ -20,7 +21,12 @@ TEXT: Final = "lockstep_text"
 
 _UNUSED: Final = "#unused"
 _ID: Final = 0
-_TIMESTAMP: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$"
+_TIMESTAMP: Final = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
+    r"(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
+"""What both read alike: the API server takes no leap second and no hour 24."""
+
 _GROUP: Final = re.compile(r"(\\.|\[(?:\\.|[^\]\\])(?:\\.|[^\]\\])*\])|\((?:\?P?<[A-Za-z_]\w*>|(?!\?))", re.DOTALL)
 
 
@@ -35,7 +41,9 @@ def bind(name: str, value: Node, body: Node) -> Node:
     Not the engine's own form of a binding (a loop over `#unused`): after an `exists` that ended early it finds what the
     loop left behind instead of its value. Seen in 0.1.3: `[1, 2].exists(c, c == 1) && cel.bind(u, 5, u == 5)` is false.
     """
-    return Loop(_ID, "@unused", "", ListLiteral(_ID, ()), name, value, Constant(_ID, value=False), Ident(_ID, name), body)
+    return Loop(
+        _ID, "@unused", "", ListLiteral(_ID, ()), name, value, Constant(_ID, value=False), Ident(_ID, name), body
+    )
 
 
 def numbered(root: Node) -> Node:
@@ -113,19 +121,29 @@ class _Lowering:
 
     def _optional(self, node: Call, rebuilt: Call) -> Node:
         operand, field = rebuilt.args
+        if isinstance(field, Constant):
+            return self._selected(node, operand, field, _NONE)
+        # Where nothing is selected an error in the key is still one.
+        return self.held(
+            field,
+            lambda key: self._selected(
+                node, operand, key, _choose(Call(_ID, "_==_", (_type(key), _type(key))), _NONE, _NONE)
+            ),
+        )
 
+    def _selected(self, node: Call, operand: Node, field: Node, nothing: Node) -> Node:
         def select(held: Node) -> Node:
             return Call(_ID, node.function, (held, field))
 
         if self._tree.type_of(node.args[0]).name != OPTIONAL:
-            return self._guarded(operand, self._plain, select, _NONE)
+            return self._guarded(operand, self._plain, select, nothing)
 
         def present(held: Node) -> Node:
             inner = _member(held, "value")
             return _choose(
                 _member(held, "hasValue"),
-                _choose(_any(_is(inner, "map"), _is(inner, "list")), select(held), _NONE),
-                _NONE,
+                _choose(_any(_is(inner, "map"), _is(inner, "list")), select(held), nothing),
+                nothing,
             )
 
         return self.held(operand, present)
@@ -153,7 +171,7 @@ class _Lowering:
         return self.held(rebuilt.args[0], number if node.function == "int" else time)
 
     def _as_declared(self, kind: Type, original: Node, rebuilt: Call) -> Node:
-        """End in an error when the value is not of its static type, as `x[?0].orValue(1)` may be: Kubernetes looks at no other."""
+        """End in an error when a value is not of its static type (`x[?0].orValue(1)`): no other is converted."""
         sure = isinstance(original, Call) and original.function in ("size", "string", "int")
         if kind.name not in ("int", "bool", "double", "string") or sure:
             return rebuilt
@@ -295,7 +313,11 @@ def _any(left: Node, right: Node) -> Node:
 
 
 def _is(value: Node, kind: str) -> Node:
-    return Call(_ID, "_==_", (Call(_ID, "type", (value,)), Ident(_ID, kind)))
+    return Call(_ID, "_==_", (_type(value), Ident(_ID, kind)))
+
+
+def _type(value: Node) -> Node:
+    return Call(_ID, "type", (value,))
 
 
 def _no_number(value: Node) -> Node:

@@ -1,7 +1,7 @@
 """Kubernetes' quantity functions for the engine: a quantity crosses the border as a text that no field can hold.
 
-The engine takes neither objects of ours nor integers beyond 64 bits, so a quantity travels as a mark and its exact amount
-in units of 1e-9, decimal. Equal amounts are equal texts.
+The engine takes neither objects of ours nor integers beyond 64 bits, so a quantity travels as a mark and its exact
+amount in units of 1e-9, decimal. Equal amounts are equal texts.
 """
 
 from collections.abc import Callable

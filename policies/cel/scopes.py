@@ -1,6 +1,7 @@
 """The names an expression may use, with their types: what `object`, `request` and the rest are.
 
-Source: `BuildRequestType` and `BuildNamespaceType` in kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/compile.go`.
+Source: `BuildRequestType` and `BuildNamespaceType` in kubernetes
+`staging/src/k8s.io/apiserver/pkg/admission/plugin/cel/compile.go`.
 """
 
 from collections.abc import Mapping
@@ -67,8 +68,8 @@ RESERVED: Final = frozenset({*UNTYPED, *SHAPES, PARAMS, VARIABLES, "authorizer"}
 def declarations(*, params: bool) -> dict[str, Type]:
     """Give the types of all names but the policy's own variables.
 
-    The fields of typed objects are names of their own (`request.operation`): the engine's types can't say what an object
-    of Kubernetes holds, and it prefers the longest name.
+    The fields of typed objects are names of their own (`request.operation`): the engine's types can't say what an
+    object of Kubernetes holds, and it prefers the longest name.
     """
     names = dict.fromkeys((*UNTYPED, *SHAPES, *((PARAMS,) if params else ())), DYN)
     for root, shape in SHAPES.items():
@@ -79,5 +80,6 @@ def declarations(*, params: bool) -> dict[str, Type]:
 def _leaves(prefix: str, shape: Shape) -> dict[str, Type]:
     found: dict[str, Type] = {}
     for field, kind in shape.items():
-        found.update({f"{prefix}.{field}": kind} if isinstance(kind, Type) else _leaves(f"{prefix}.{field}", kind))
+        name = f"{prefix}.{field}"
+        found.update({name: kind} if isinstance(kind, Type) else _leaves(name, kind))
     return found

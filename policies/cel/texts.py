@@ -15,7 +15,7 @@ def _written(value: Any) -> str:  # noqa: ANN401 - any JSON value
     return write_value(value)
 
 
-def write_value(value: Any) -> str:  # noqa: ANN401 - any JSON value
+def write_value(value: Any) -> str:  # noqa: ANN401, PLR0911 - any JSON value, one line a kind
     """Write a JSON value as a literal of CEL.
 
     Raises:

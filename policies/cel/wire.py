@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
+Writable: TypeAlias = int | bytes | str | float
+
 Field: TypeAlias = tuple[int, int | bytes]
 """Number and value; 64-bit words come as their 8 bytes."""
 
@@ -41,7 +43,7 @@ def read_fields(data: bytes) -> Iterator[Field]:
             raise ValueError(f"wire type {kind}")
 
 
-def write_fields(fields: Iterable[tuple[int, int | bytes | str | float]]) -> bytes:
+def write_fields(fields: Iterable[tuple[int, Writable]]) -> bytes:
     """Write a message; a float is a 64-bit word, an int a varint, text is UTF-8."""
     return b"".join(_written(number, value) for number, value in fields)
 
@@ -62,13 +64,15 @@ def read_integers(value: int | bytes) -> list[int]:
     return numbers
 
 
-def _written(number: int, value: bytes | str | float) -> bytes:
-    if isinstance(value, float):
-        return _spelt(number << 3 | _WORD) + struct.pack("<d", value)
-    if isinstance(value, int):
-        return _spelt(number << 3 | _VARINT) + _spelt(value & _MASK)
-    data = value.encode() if isinstance(value, str) else value
-    return _spelt(number << 3 | _BYTES) + _spelt(len(data)) + data
+def _written(number: int, value: Writable) -> bytes:
+    match value:
+        case float():
+            return _spelt(number << 3 | _WORD) + struct.pack("<d", value)
+        case int():
+            return _spelt(number << 3 | _VARINT) + _spelt(value & _MASK)
+        case str():
+            return _written(number, value.encode())
+    return _spelt(number << 3 | _BYTES) + _spelt(len(value)) + value
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
