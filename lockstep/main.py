@@ -14,6 +14,9 @@ COMMANDS = {
     "serve": "answer the API server's admission requests for pods",
     "reconcile": "keep one group object for each replica",
     "status": "show every replica's state with its reason",
+    "review": "judge manifests, or a live cluster, by every rule",
+    "audit": "judge the live cluster, and keep reports of it",
+    "policy": "answer for the rules; list, lint, test and export them",
     "explain": "print the stamps and groups that an LWS manifest would get",
     "certs": "make certificates for local use",
 }

@@ -1,12 +1,14 @@
 """Rules that are ValidatingAdmissionPolicies: the document that the API server applies, as a rule of the registry."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from policies.admission import Policy, load_policies
 from policies.findings import SEVERITIES, Severity
+from policies.reading import read_objects
 from policies.registry import BOTH, WHEN_DOWN, Breach, Case, Rule
 
+POLICY: Final = "ValidatingAdmissionPolicy."
 SUFFIX: Final = ".lockstep.dev"
 ANNOTATION: Final = "lockstep.dev/"
 KINDS: Final[Mapping[str, str]] = {
@@ -38,8 +40,8 @@ def declared_rule(file: str, text: str) -> Rule:
     if [policy.name for policy in policies] != [rule_id + SUFFIX]:
         got = ", ".join(f'"{policy.name}"' for policy in policies)
         raise BadRule(f'{file}: must hold the one policy "{rule_id}{SUFFIX}", got {got or "none"}')
-    policy = policies[0]
-    words = _annotations(file, policy)
+    document = next(subject.content for subject in read_objects(text, file) if subject.kind.startswith(POLICY))
+    words = _annotations(file, document)
     return Rule(
         id=rule_id,
         title=words["title"],
@@ -47,8 +49,8 @@ def declared_rule(file: str, text: str) -> Rule:
         severity=_severity(file, words["severity"]),
         enforced_by=BOTH,
         blind=words["blind"],
-        kinds=tuple(_kinds(file, policy)),
-        check=_Check(policy),
+        kinds=tuple(dict.fromkeys(_kinds(file, document))),
+        check=_Check(policies[0]),
         when_down=WHEN_DOWN[BOTH],
         text=text,
         file=file,
@@ -67,9 +69,8 @@ class _Check:
             yield Breach(path if colon else "", decision.message)
 
 
-def _annotations(file: str, policy: Policy) -> dict[str, str]:
-    metadata = cast("Mapping[str, Any]", policy.document["metadata"])
-    given = metadata.get("annotations") or {}
+def _annotations(file: str, document: Mapping[str, Any]) -> dict[str, str]:
+    given = document["metadata"].get("annotations") or {}
     words = {word: str(given.get(ANNOTATION + word, "")) for word in ("title", "why", "severity", "blind")}
     for word, text in words.items():
         if not text:
@@ -85,8 +86,8 @@ def _severity(file: str, text: str) -> Severity:
     raise BadRule(f'{file}: metadata.annotations[{ANNOTATION}severity]: must be one of {choices}, got "{text}"')
 
 
-def _kinds(file: str, policy: Policy) -> Iterator[str]:
-    for rule in policy.document["spec"]["matchConstraints"]["resourceRules"]:
+def _kinds(file: str, document: Mapping[str, Any]) -> Iterator[str]:
+    for rule in document["spec"]["matchConstraints"]["resourceRules"]:
         for resource in rule["resources"]:
             if resource not in KINDS:
                 raise BadRule(f'{file}: spec.matchConstraints: must match known resources, got "{resource}"')

@@ -171,14 +171,19 @@ def gather(folder: Traversable, package: ModuleType) -> Mapping[str, Rule]:
         ValueError: two rules of one id, or a file that holds no rule.
     """
     found: dict[str, Rule] = {}
-    for rule in (*_declared(folder), *_coded(package)):
+    for rule in (*declared_rules(folder), *coded_rules(package)):
         if rule.id in found:
             raise ValueError(f'{rule.file}: must have an id of its own, got "{rule.id}" of {found[rule.id].file}')
         found[rule.id] = rule
     return dict(sorted(found.items()))
 
 
-def _declared(folder: Traversable) -> Iterable[Rule]:
+def declared_rules(folder: Traversable) -> Iterable[Rule]:
+    """Load the rules of a folder of policies.
+
+    Raises:
+        ValueError: a file holds no rule.
+    """
     from policies.declared import declared_rule  # noqa: PLC0415 - brings the CEL engine: only who has YAML pays for it
 
     for file in folder.iterdir():
@@ -186,7 +191,12 @@ def _declared(folder: Traversable) -> Iterable[Rule]:
             yield declared_rule(file.name, file.read_text(encoding="utf-8"))
 
 
-def _coded(package: ModuleType) -> Iterable[Rule]:
+def coded_rules(package: ModuleType) -> Iterable[Rule]:
+    """Load the rules of a package of relations.
+
+    Raises:
+        ValueError: a module holds no rule.
+    """
     for module in pkgutil.iter_modules(package.__path__):
         rule = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "RULE", None)
         if not isinstance(rule, Rule):

@@ -11,10 +11,10 @@ INTRODUCTION: Final = """\
 Rendered from the rules themselves (`lockstep policy sheet`); a test fails when this page and a rule differ.
 
 A rule is known by the invariant that must hold: an object is *exempt from* `{first}`, or it keeps it. Rules that one
-object is enough for are ValidatingAdmissionPolicies: `kubectl apply -f policies/` puts the files in force as they stand,
-and Lockstep evaluates the same files in reviews, audits and its service. Their bindings warn and audit; nothing is
-refused until a site binds them otherwise (`lockstep policy export bindings --actions Deny`). Rules that need to look at
-other objects are pure functions without access to anything but the objects that are given to them.
+object is enough for are ValidatingAdmissionPolicies: `kubectl apply -f policies/` puts the files in force as they
+stand, and Lockstep evaluates the same files in reviews, audits and its service. Their bindings warn and audit; nothing
+is refused until a site binds them otherwise (`lockstep policy export bindings --actions Deny`). Rules that need to look
+at other objects are pure functions without access to anything but the objects that are given to them.
 
 No rule changes an object. No rule refuses what Lockstep itself writes, which a test shows for everything that the
 webhook and the reconciler make.

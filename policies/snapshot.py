@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from gangs import keys
+from policies.native.preparing import without_nulls
 from policies.objects import kind_of
 from policies.shapes import (
     LEADER_WORKER_SET,
@@ -65,8 +66,11 @@ class Snapshot:
             self._add(content)
         self._members: dict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         self._of_lws: dict[tuple[str, str], list[Pod]] = defaultdict(list)
-        for pod in self.all(POD, Pod):
-            self._index(pod)
+        self._groups: dict[tuple[str, str], list[tuple[str, Group]]] = defaultdict(list)
+        self._namespaces: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for kind, things in self._things.items():
+            for thing in things.values():
+                self._index(kind, thing)
 
     def _add(self, content: Mapping[str, Any]) -> None:
         kind = kind_of(content)
@@ -75,12 +79,18 @@ class Snapshot:
             self._things[kind][thing.place] = thing
             self._versions[kind, *thing.place] = str(content["apiVersion"])
 
-    def _index(self, pod: Pod) -> None:
-        namespace = pod.metadata.namespace
-        for membership in memberships(pod):
-            self._members[membership.provider.name, namespace, membership.claim.group].append(pod)
-        if pod.lws is not None:
-            self._of_lws[namespace, pod.lws].append(pod)
+    def _index(self, kind: str, thing: Thing) -> None:
+        namespace, name = thing.place
+        lws = thing.labels.get(keys.LWS_NAME)
+        if isinstance(thing, Pod):
+            for membership in memberships(thing):
+                self._members[membership.provider.name, namespace, membership.claim.group].append(thing)
+            if lws is not None:
+                self._of_lws[namespace, lws].append(thing)
+        elif isinstance(thing, Group):
+            self._namespaces[kind, name].append(namespace)
+            if lws is not None:
+                self._groups[namespace, lws].append((kind, thing))
 
     def knows(self, kind: str) -> bool:
         """Tell whether every object of a kind is here, so that a missing one is really missing."""
@@ -111,6 +121,14 @@ class Snapshot:
         """Find the group object of a scheduler."""
         return self.get(group_kind(provider), Group, namespace, name) if provider.kinds else None
 
+    def groups_of(self, namespace: str, lws: str) -> Sequence[tuple[str, Group]]:
+        """List the group objects that are labelled with a LeaderWorkerSet, each with its kind."""
+        return self._groups.get((namespace, lws), ())
+
+    def namespaces_of(self, kind: str, name: str) -> Sequence[str]:
+        """List the namespaces that have a group object of this name."""
+        return self._namespaces.get((kind, name), ())
+
     def members(self, provider: Provider, namespace: str, group: str) -> Sequence[Pod]:
         """List the pods that claim to be in a group."""
         return self._members.get((provider.name, namespace, group), ())
@@ -128,8 +146,13 @@ class Snapshot:
 
 def typed(content: Mapping[str, Any]) -> Thing | None:
     """Read an object's struct, a namespaced one without a namespace as of `default`; `None` when it does not fit."""
+    shape, whole = shape_of(kind_of(content)), placed(content)
     try:
-        return msgspec.convert(placed(content), shape_of(kind_of(content)))
+        return msgspec.convert(whole, shape)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return msgspec.convert(without_nulls(whole), shape)  # a null is as good as nothing to the API server
     except msgspec.ValidationError:
         return None
 

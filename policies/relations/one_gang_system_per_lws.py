@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from gangs import keys
 from policies.findings import ERROR
 from policies.registry import Breach, Case, breach, relation
-from policies.shapes import LEADER_WORKER_SET, Group, LeaderWorkerSet
-from policies.snapshot import Snapshot, group_kind
+from policies.shapes import LEADER_WORKER_SET, LeaderWorkerSet
+from policies.snapshot import Snapshot, provider_of_kind
 from schedulers.registry import all_providers, usual_schedulers
 
 
@@ -33,14 +33,10 @@ def check(case: Case) -> Iterator[Breach]:
 def _by_replica(snapshot: Snapshot, lws: LeaderWorkerSet) -> dict[str, set[str]]:
     """Index -> groups of one incarnation; the group of an older one that is not collected yet does not count."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for provider in all_providers().values():
-        kind = group_kind(provider) if provider.kinds else ""
-        for group in snapshot.all(kind, Group):
-            labels, owner = group.labels, group.metadata.controller
-            ours = labels.get(keys.LWS_NAME) == lws.metadata.name and group.metadata.namespace == lws.metadata.namespace
-            if ours and not group.leaving and keys.GROUP_INDEX in labels:
-                life = "" if owner is None else owner.uid
-                found[labels[keys.GROUP_INDEX]][life].add(f'{kind} "{group.metadata.name}"')
+    for kind, group in snapshot.groups_of(*lws.place):
+        index, owner = group.labels.get(keys.GROUP_INDEX), group.metadata.controller
+        if index is not None and not group.leaving and provider_of_kind(kind) is not None:
+            found[index]["" if owner is None else owner.uid].add(f'{kind} "{group.metadata.name}"')
     return {index: max(lives.values(), key=len) for index, lives in found.items()}
 
 

@@ -9,7 +9,7 @@ from gangs import keys
 from policies.findings import ERROR
 from policies.objects import CREATE
 from policies.registry import Breach, Case, breach, relation
-from policies.shapes import POD, Group, Pod
+from policies.shapes import POD, Pod
 from policies.snapshot import Membership, group_kind, memberships
 
 
@@ -32,9 +32,7 @@ def _judge(case: Case, pod: Pod, membership: Membership) -> Iterator[Breach]:
     kind, claim = group_kind(membership.provider), membership.claim
     if case.snapshot.group(membership.provider, pod.metadata.namespace, claim.group) is not None:
         return
-    elsewhere = [
-        group.metadata.namespace for group in case.snapshot.all(kind, Group) if group.metadata.name == claim.group
-    ]
+    elsewhere = case.snapshot.namespaces_of(kind, claim.group)
     if elsewhere:
         rule = f'name a PodGroup of its own namespace "{pod.metadata.namespace}"'
         yield breach(claim.path, rule, f'"{claim.group}" of namespace "{min(elsewhere)}"')

@@ -65,11 +65,16 @@ class Replayer:
         if subject.operation != UPDATE:
             return self._send("POST", f"{where}?dryRun=All", subject.content)
         assert subject.old is not None
-        stored = self._send("POST", where, subject.old)
+        # An object whose owner isn't there would be collected between the two calls.
+        stored = self._send("POST", where, _without_owners(subject.old))
         assert stored.accepted, stored.body
         place = resource.item(metadata["name"], metadata["namespace"])
         try:
-            return self._send("PATCH", f"{place}?dryRun=All", _difference(subject.old, subject.content))
+            return self._send(
+                "PATCH",
+                f"{place}?dryRun=All",
+                _difference(_without_owners(subject.old), _without_owners(subject.content)),
+            )
         finally:
             self._send("DELETE", place, {"gracePeriodSeconds": 0})
 
@@ -82,6 +87,11 @@ class Replayer:
 def resource_of(content: Any) -> Resource:
     """Give the resource of an object of the fixtures."""
     return Resource(content["apiVersion"], _PLURALS[content["kind"]], content["kind"])
+
+
+def _without_owners(content: Any) -> Any:
+    metadata = {key: value for key, value in content["metadata"].items() if key != "ownerReferences"}
+    return {**content, "metadata": metadata}
 
 
 def _difference(old: Any, new: Any) -> Any:
