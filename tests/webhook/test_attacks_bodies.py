@@ -74,15 +74,19 @@ def test_c59_many_large_bodies_at_once(server: Served) -> None:
     assert most < 60 << 10  # all of it would be 128 MiB
 
 
+def _cpu_of(server: Served, body: bytes) -> float:
+    begun = server.cpu_seconds()
+    assert server.mutate(body).status == 200
+    return server.cpu_seconds() - begun
+
+
 def test_a_hostile_3_mib_body_is_cheap(server: Served) -> None:
     """A body of a million small values is skipped, not built."""
     body = review_object(leader_pod())
     body["request"]["object"]["spec"]["containers"] = [[0] * 900_000]
     sent = json.dumps(body, separators=(",", ":")).encode()
     before = server.resident_kib()
-    begun = server.cpu_seconds()
-    assert server.mutate(sent).status == 200
-    assert server.cpu_seconds() - begun < 0.1
+    assert min(_cpu_of(server, sent) for _ in range(3)) < 0.1  # building them takes 0.3 s
     assert server.resident_kib() - before < 12 << 10
 
 
