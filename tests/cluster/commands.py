@@ -111,6 +111,8 @@ def controller_manager(layout: Layout, gates: Mapping[str, bool]) -> Process:
         f"--root-ca-file={layout.certificates.ca}",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        # A busy machine delays kwok's heartbeats; by itself a node whose lease is 50 s old loses its pods' readiness.
+        "--node-monitor-grace-period=300s",
         *_gates(gates),
     )
 

@@ -67,13 +67,13 @@ def test_two_hundred_replicas_cost_one_creation_each(
     plane.holds("nothing to do", lambda: not writes(plane, since), 4)
 
     plane.lws.scale("vllm", REPLICAS)
-    plane.wait("all replicas ready", lambda: ready(plane) == REPLICAS, 120, 1)
+    plane.wait("all replicas ready", lambda: ready(plane) == REPLICAS, 300, 1)
     assert plane.lws.whole("vllm", 2) == list(range(REPLICAS))
     groups = {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)}
 
     plane.lws.scale("vllm", 0)
-    plane.wait("no pod left", lambda: not plane.lws.pods("vllm"), 90, 1)
-    plane.wait("no group left", lambda: not plane.api.items(scheduler.groups), 30, 1)
+    plane.wait("no pod left", lambda: not plane.lws.pods("vllm"), 300, 1)
+    plane.wait("no group left", lambda: not plane.api.items(scheduler.groups), 60, 1)
 
     made = writes(plane, since)
     assert {(event["verb"], target(event), code(event)) for event in made} == {("create", "podgroups", 201)}
