@@ -19,6 +19,9 @@ from tests.cluster import toolchain
 from tests.webhook.serving import make_pair, write_pair
 
 ROUNDS = 15
+LEAST_ROUNDS = 5
+MOST_ROUNDS = 40
+QUIET_SHARE = 0.3
 ROUND_SECONDS = 0.7
 RATE_ROUNDS = 5
 RATE_SECONDS = 3.0
@@ -94,12 +97,23 @@ def _compare(load: Load, ours: Peer, theirs: Peer) -> list[Bar]:
 
 
 def _in_turn(load: Load, ours: Peer, theirs: Peer) -> list[tuple[Outcome, Outcome]]:
-    """Pairs of neighbouring runs; who goes first changes from pair to pair."""
-    pairs = []
-    for number in range(ROUNDS):
-        first, second = (ours, theirs) if number % 2 else (theirs, ours)
+    """Pairs of neighbouring runs in quiet moments; who goes first changes from pair to pair.
+
+    On a machine that is never quiet enough the busy pairs have to do, and the report says so.
+    """
+    pairs: list[tuple[Outcome, Outcome]] = []
+    quiet: list[tuple[Outcome, Outcome]] = []
+    while len(quiet) < ROUNDS and len(pairs) < MOST_ROUNDS:
+        first, second = (ours, theirs) if len(pairs) % 2 else (theirs, ours)
         outcomes = {peer.name: run_load(load, peer, ROUND_SECONDS) for peer in (first, second)}
         pairs.append((outcomes[ours.name], outcomes[theirs.name]))
+        if min(outcome.core_share for outcome in pairs[-1]) >= QUIET_SHARE:
+            quiet.append(pairs[-1])
+    if len(quiet) >= LEAST_ROUNDS:
+        return quiet
+    say(
+        f"the machine is too busy: in {len(pairs)} pairs of runs the servers had little of their core; figures are high"
+    )
     return pairs
 
 

@@ -22,9 +22,13 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run of load: CPU of the server in µs a request (0 where it was not measured), latencies in µs."""
+    """One run of load: CPU of the server in µs a request (0 where it was not measured), latencies in µs.
+
+    `core_share` is how much of its core the server had: at full load a small share means that others had the rest.
+    """
 
     requests_per_second: float
+    core_share: float
     cpu: float
     p50: int
     p99: int
@@ -39,9 +43,8 @@ def run_load(load: Load, peer: Peer, seconds: float) -> Outcome:
     before = peer.cpu_seconds()
     report = _finish(peer, _start(load, peer, seconds, rate=0))
     spent = peer.cpu_seconds() - before
-    return Outcome(
-        report["requests"] / report["seconds"], spent / report["requests"] * 1e6, report["p50"], report["p99"]
-    )
+    seconds, requests = report["seconds"], report["requests"]
+    return Outcome(requests / seconds, spent / seconds, spent / requests * 1e6, report["p50"], report["p99"])
 
 
 def run_both_at_rate(load: Load, peers: Sequence[Peer], seconds: float, rate: int) -> list[Outcome]:
@@ -54,7 +57,7 @@ def run_both_at_rate(load: Load, peers: Sequence[Peer], seconds: float, rate: in
     """
     clients = [_start(load, peer, seconds, rate) for peer in peers]
     reports = [_finish(peer, client) for peer, client in zip(peers, clients, strict=True)]
-    return [Outcome(rate, 0.0, report["p50"], report["p99"]) for report in reports]
+    return [Outcome(rate, 0.0, 0.0, report["p50"], report["p99"]) for report in reports]
 
 
 def _start(load: Load, peer: Peer, seconds: float, rate: int) -> "subprocess.Popen[str]":
