@@ -272,8 +272,16 @@ def _check_flatten(tree: Tree, node: Call, parent: Node | None) -> None:
     """The engine flattens any list and forgets the type of its elements."""
     del parent
     kind = tree.type_of(node.target or node)
-    if node.args or kind.inner not in ((DYN,), (Type("list", (DYN,)),)):
+    if node.args or (kind != DYN and kind.inner not in ((DYN,), (Type("list", (DYN,)),))):
         raise _refused(tree, node, 'must call "flatten" without a depth on lists of dyn', str(kind))
+
+
+def _check_sorting(tree: Tree, node: Call, parent: Node | None) -> None:
+    """The engine forgets the type of the elements, and would let through what the API server refuses."""
+    del parent
+    kind = tree.type_of(node.target or node)
+    if kind not in (DYN, Type("list", (DYN,))):
+        raise _refused(tree, node, 'must call "sortBy" on lists of dyn', str(kind))
 
 
 def _check_zone(tree: Tree, node: Call, parent: Node | None) -> None:
@@ -389,6 +397,7 @@ _CALL_RULES: Final[dict[str, _CallRule]] = {
     "type": _check_type,
     "lists.range": _check_range,
     "flatten": _check_flatten,
+    "@sortByAssociatedKeys": _check_sorting,
     "_[_]": _check_index,
     "_[?_]": _check_index,
     "@in": _check_membership,

@@ -140,10 +140,16 @@ def _refuse_bad_literals(tree: Tree, node: Call) -> None:
         return
     outcome = _outcome(write_tree(numbered(probe)))
     offset = tree.positions.get(node.id, 0)
+    if node.function in _CONVERSIONS and _padded(node.args[0]):
+        outcome = Failure("white space")
     if isinstance(outcome, Failure):
         raise RefusedError(f'must give "{node.function}" a fitting literal, got {outcome.message}', offset)
     if node.function == "findAll" and (outcome is True or _finds_nothing(node.args[0])):
         raise RefusedError('must give "findAll" a pattern that never matches the empty text, got one that may', offset)
+
+
+def _padded(node: Node) -> bool:
+    return isinstance(node, Constant) and isinstance(node.value, str) and node.value != node.value.strip()
 
 
 def _finds_nothing(pattern: Node) -> bool:

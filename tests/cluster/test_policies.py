@@ -1,110 +1,149 @@
-"""The shipped ValidatingAdmissionPolicies on the real API server: accepted, and of one mind with the fixtures."""
+"""Our verdicts and those of the real API server: the same policies, the same objects, the same words."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from policies.admission import Policy, admission_of, load_policies
 from policies.fixtures import read_fixture
-from policies.reading import read_objects
 from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.replaying import Replayer
+from tests.cluster.resources import LEADER_WORKER_SETS, NAMESPACES, SERVICE_ACCOUNTS, Resource
+from tests.cluster.verdicts import Asker, Complaint, install, type_checked
+from tests.policies.admission.scenarios import DATA, Scenario, scenarios
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from policies.objects import Subject
     from tests.cluster.control_plane import PlaneFactory
 
-ROOT: Final = Path(__file__).parents[2]
-POLICIES: Final = sorted((ROOT / "policies").glob("*.yaml"))
-FIXTURES: Final = [
-    file for policy in POLICIES for file in sorted((ROOT / "tests/policies" / policy.stem).glob("*.yaml"))
-]
-NATIVE: Final = {"scheduling.k8s.io/v1beta1": "true", "scheduling.k8s.io/v1alpha3": "true"}
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "policies"
+RULES = sorted((ROOT / "policies").glob("*.yaml"))
 
-REFUSED_BEFORE: Final = frozenset(
-    {
-        "workload_templates_well_formed/denied.yaml",
-        "workload_templates_well_formed/denied_names.yaml",
-        "workload_templates_well_formed/denied_both.yaml",
-        "workload_templates_well_formed/denied_minimum.yaml",
-        "workload_templates_well_formed/denied_neither.yaml",
-        "workload_templates_well_formed/allowed_1_35.yaml",
-    }
-)
-"""Fixtures that this API server refuses by itself, before any policy is asked."""
+GANG_VERSION = "scheduling.k8s.io/v1beta1"
+"""What 1.37 serves; the scenarios were recorded with v1alpha2."""
+
+REFUSED_BEFORE = "workload-templates-well-formed.lockstep.dev"
+"""The API server's own validation refuses what this one is about, in other words: it is for files and older clusters."""
+
+KEPT = "lockstep.dev/kept"
+"""A finalizer: an object whose owner does not exist is collected within seconds."""
+
+
+@dataclass
+class Case:
+    """One request, and what we say about it."""
+
+    name: str
+    content: dict[str, Any]
+    old: dict[str, Any] | None = None
+    ours: frozenset[Complaint] = field(default_factory=frozenset)
+
+    @property
+    def resource(self) -> Resource:
+        """Where to send it."""
+        found = admission_of(self.content)
+        return Resource(self.content["apiVersion"], found.resource.resource, found.kind.kind, bool(found.namespace))
 
 
 @pytest.fixture(scope="module")
 def plane(start_plane: PlaneFactory) -> ControlPlane:
-    """An API server with every kind that the policies are about, and the policies."""
-    options = Options(runtime_config=NATIVE, scheduler=False, kwok=False, lws=False, coscheduling=False, volcano=True)
+    """An API server that knows all kinds that its version or our tests bring, and nothing that changes objects."""
+    options = Options(
+        runtime_config={"scheduling.k8s.io/v1beta1": "true"}, scheduler=False, kwok=False, lws=False, volcano=True
+    )
     plane = start_plane(options)
     folder = plane.layout.binaries / "crds"
-    plane.register_kinds(
-        folder / "leaderworkerset.x-k8s.io_leaderworkersets.yaml", folder / "scheduling.x-k8s.io_podgroups.yaml"
-    )
-    for name in ("team-a", "team-b"):
-        plane.create_namespace(name)
-    for policy in POLICIES:
-        plane.apply_yaml(policy.read_text(encoding="utf-8"))
+    plane.register_kinds(folder / "scheduling.x-k8s.io_podgroups.yaml")
+    if not plane.serves(LEADER_WORKER_SETS):
+        plane.register_kinds(folder / "leaderworkerset.x-k8s.io_leaderworkersets.yaml")
     return plane
 
 
-@pytest.fixture(scope="module")
-def replayer(plane: ControlPlane) -> Iterator[Replayer]:
-    """A client for which every policy is in force."""
-    replayer = Replayer(plane)
-    for policy in POLICIES:
-        name, denied = f"{policy.stem.replace('_', '-')}.lockstep.dev", _telling(policy.stem)
-        if denied is not None:
-            plane.wait(f"{name} is in force", lambda d=denied, n=name: n in replayer.play(d).messages)  # type: ignore[misc]
-    yield replayer
-    replayer.close()
+def test_the_api_server_takes_every_rule_and_agrees_on_every_fixture(plane: ControlPlane) -> None:
+    """Accepted without a type-check warning; then each fixture gets the same verdicts and messages, warned and denied."""
+    texts = [path.read_text() for path in RULES]
+    policies = [policy for path, text in zip(RULES, texts, strict=True) for policy in load_policies(text, path.name)]
+    documents = [document for text in texts for document in yaml.safe_load_all(text)]
+    cases = list(_fixture_cases(policies))
+    _prepare(plane, cases)
+    asker = Asker(plane)
+
+    install(plane, documents, ["Warn"])
+    warnings = plane.wait("types are checked", lambda: {item.name: type_checked(plane, item.name) for item in policies})
+    assert warnings == dict.fromkeys(warnings, [])
+    _agree(plane, asker, cases, denied=False)
+
+    install(plane, documents, ["Deny"])
+    reached = _agree(plane, asker, cases, denied=True)
+    told = {name for case in cases for name, _ in case.ours if case.name in reached}
+    assert told == {policy.name for policy in policies} - {REFUSED_BEFORE}
 
 
-def _telling(stem: str) -> Subject | None:
-    """Give a subject of a fixture about which the policy says something."""
-    for file in FIXTURES:
-        name = f"{stem}/{file.name}"
-        if file.parent.name == stem and file.name.startswith("denied") and name not in REFUSED_BEFORE:
-            return read_fixture(file.read_text(encoding="utf-8"), name).subjects[-1]
-    return None
+def _agree(plane: ControlPlane, asker: Asker, cases: list[Case], *, denied: bool) -> set[str]:
+    """Ask about all cases until the API server has taken up the policies; give the names of those that reached them."""
+    reached: set[str] = set()
+
+    def differences() -> dict[str, object]:
+        reached.clear()
+        found: dict[str, object] = {}
+        for case in cases:
+            answer = (
+                asker.update(case.resource, case.content) if case.old else asker.create(case.resource, case.content)
+            )
+            if not answer.reached:
+                continue
+            reached.add(case.name)
+            theirs = frozenset(filter(None, [answer.denial])) if denied else answer.complaints
+            if theirs != case.ours and not (denied and theirs and theirs <= case.ours):
+                found[case.name] = {"ours": sorted(case.ours), "theirs": sorted(theirs)}
+        assert not found, found
+        return found
+
+    plane.wait("the API server agrees", lambda: differences() == {}, 20)
+    return reached
 
 
-def test_policies_type_check(plane: ControlPlane, replayer: Replayer) -> None:  # noqa: ARG001 - has waited
-    """The API server accepts every policy and finds nothing wrong with the types of its expressions."""
-
-    def checked() -> dict[str, object]:
-        items = json.loads(plane.kubectl("get", "validatingadmissionpolicies", "-o", "json"))["items"]
-        assert all(item["status"]["observedGeneration"] for item in items)
-        return {item["metadata"]["name"]: item["status"].get("typeChecking") for item in items}
-
-    found = plane.wait("all types are checked", checked)
-    assert found == {f"{policy.stem.replace('_', '-')}.lockstep.dev": {} for policy in POLICIES}
-
-
-@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_fixture_on_the_api_server(replayer: Replayer, file: Path) -> None:
-    """The API server says what the fixture expects, word for word, and nothing else."""
-    name = f"{file.parent.name}/{file.name}"
-    fixture = read_fixture(file.read_text(encoding="utf-8"), name)
-    answers = [replayer.play(subject) for subject in fixture.subjects]
-    if name in REFUSED_BEFORE:
-        assert not any(answer.accepted for answer in answers)
-        return
-    assert [answer.body for answer in answers if not answer.accepted] == []
-    policy = f"{file.parent.name.replace('_', '-')}.lockstep.dev"
-    assert [message for answer in answers for message in answer.messages.get(policy, [])] == list(fixture.expect)
+def _fixture_cases(policies: list[Policy]) -> Iterator[Case]:
+    for path in sorted(FIXTURES.glob("*/*.yaml")):
+        fixture = read_fixture(path.read_text(), f"{path.parent.name}/{path.name}")
+        for index, subject in enumerate(fixture.subjects):
+            name = f"{fixture.file}[{index}]"
+            if subject.old is None:
+                yield Case(name, dict(subject.content), None, _ours(policies, subject.content, None))
+                continue
+            space = f"changed-{path.stem}-{index}".replace("_", "-") + f"-{path.parent.name.replace('_', '-')}"
+            content, old = _moved(subject.content, space), _moved(subject.old, space)
+            yield Case(name, content, old, _ours(policies, content, old))
 
 
-def test_policies_are_few_files() -> None:
-    """Every policy is one file with a policy and its binding, which warns and audits."""
-    for policy in POLICIES:
-        declared, binding = read_objects(policy.read_text(encoding="utf-8"), policy.name)
-        assert declared.ref.name == binding.ref.name == f"{policy.stem.replace('_', '-')}.lockstep.dev"
-        assert binding.content["spec"]["validationActions"] == ["Warn", "Audit"]
+def _moved(content: Mapping[str, Any], space: str) -> dict[str, Any]:
+    """Put an object that has to exist into a namespace of its own, and hold it there."""
+    return {**content, "metadata": {**content["metadata"], "namespace": space[:63].strip("-"), "finalizers": [KEPT]}}
+
+
+def _ours(policies: list[Policy], content: Mapping[str, Any], old: Mapping[str, Any] | None) -> frozenset[Complaint]:
+    admission = admission_of(content, operation="UPDATE" if old else "CREATE", old=old)
+    return frozenset((item.policy, item.message) for policy in policies for item in policy.evaluate(admission).broken)
+
+
+def _prepare(plane: ControlPlane, cases: list[Case]) -> None:
+    """Make the namespaces, and the objects that are to be changed."""
+    spaces = {case.content["metadata"].get("namespace", "default") for case in cases} - {"default"}
+    for space in sorted(spaces):
+        plane.api.create(NAMESPACES, NAMESPACES.make(space))
+    plane.wait(
+        "service accounts",
+        lambda: spaces <= {item["metadata"]["namespace"] for item in plane.api.items(SERVICE_ACCOUNTS)},
+    )
+    for case in cases:
+        if case.old and plane.serves(case.resource):
+            stored = plane.api.create(case.resource, case.old, case.old["metadata"]["namespace"])
+            if case.resource.kind == "Pod":
+                # The API server has put a volume in, and lets no volume change.
+                case.content = {**case.content, "spec": stored["spec"]}
