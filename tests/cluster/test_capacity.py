@@ -39,10 +39,13 @@ class Growth:
     Attributes:
         before: what there is beside three one-pod nodes, of which the replica that runs takes two.
         happens: makes room for one more pod.
+        noticed: whether coscheduling may notice by itself. Cordoned nodes count in the sum that it compares with
+            minResources, so it goes on to try each node.
     """
 
     before: Callable[[ControlPlane, Scheduler], object]
     happens: Callable[[ControlPlane], object]
+    noticed: bool = False
 
 
 def nothing(plane: ControlPlane, scheduler: Scheduler) -> None:
@@ -72,7 +75,7 @@ def plain_pod(plane: ControlPlane, scheduler: Scheduler) -> None:
 
 GROWTHS = {
     "a node is added": Growth(nothing, lambda plane: plane.nodes.add(["n4"])),
-    "a node is made schedulable": Growth(cordoned_node, lambda plane: plane.nodes.uncordon("n4")),
+    "a node is made schedulable": Growth(cordoned_node, lambda plane: plane.nodes.uncordon("n4"), noticed=True),
     "a node is enlarged": Growth(nothing, lambda plane: plane.nodes.resize("n3", **{"nvidia.com/gpu": "16"})),
     "another LWS is deleted": Growth(other_lws, lambda plane: plane.lws.delete("other")),
     "a plain pod is deleted": Growth(plain_pod, lambda plane: plane.api.delete(PODS, "plain", grace=0)),
@@ -98,12 +101,10 @@ def test_room_that_appears_is_used_within_five_seconds(
     plane.wait("the next replica is whole", lambda: len(plane.lws.whole("vllm", 2)) == 2, PROMISE)
 
     touches = writes(plane, since)
-    if scheduler is COSCHEDULING:
-        assert {name_of(event) for event in touches} == waiting
-        assert {changed(event) for event in touches} == {("patch", Coscheduling.touch)}
+    assert {changed(event) for event in touches} <= {("patch", Coscheduling.touch)}
+    assert {name_of(event) for event in touches} <= (waiting if scheduler is COSCHEDULING else set())
+    if scheduler is COSCHEDULING and not growth.noticed:
         assert touches[0]["stageTimestamp"] < bindings(plane, since)[0]["stageTimestamp"]
-    else:
-        assert touches == []
 
 
 def refused(plane: ControlPlane) -> list[Json]:
