@@ -1,7 +1,7 @@
 """The objects that rules across objects look into: of some files, or of a whole cluster."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -72,25 +72,62 @@ class Snapshot:
             for thing in things.values():
                 self._index(kind, thing)
 
-    def _add(self, content: Mapping[str, Any]) -> None:
+    def _add(self, content: Mapping[str, Any]) -> tuple[str, Thing] | None:
         kind = kind_of(content)
         thing = typed(content)
-        if kind and thing is not None and thing.metadata.name:
-            self._things[kind][thing.place] = thing
-            self._versions[kind, *thing.place] = str(content["apiVersion"])
+        if not kind or thing is None or not thing.metadata.name:
+            return None
+        self._things[kind][thing.place] = thing
+        self._versions[kind, *thing.place] = str(content["apiVersion"])
+        return kind, thing
 
     def _index(self, kind: str, thing: Thing) -> None:
+        for index, key, entry in self._entries(kind, thing):
+            index[key].append(entry)
+
+    def _entries(self, kind: str, thing: Thing) -> Iterator[tuple[dict[Any, list[Any]], Any, Any]]:
+        """Give index, key and entry of every place where an object is listed."""
         namespace, name = thing.place
         lws = thing.labels.get(keys.LWS_NAME)
         if isinstance(thing, Pod):
             for membership in memberships(thing):
-                self._members[membership.provider.name, namespace, membership.claim.group].append(thing)
+                yield self._members, (membership.provider.name, namespace, membership.claim.group), thing
             if lws is not None:
-                self._of_lws[namespace, lws].append(thing)
+                yield self._of_lws, (namespace, lws), thing
         elif isinstance(thing, Group):
-            self._namespaces[kind, name].append(namespace)
+            yield self._namespaces, (kind, name), namespace
             if lws is not None:
-                self._groups[namespace, lws].append((kind, thing))
+                yield self._groups, (namespace, lws), (kind, thing)
+
+    def plus(self, contents: Iterable[Mapping[str, Any]], *, complete: Iterable[str] = ()) -> "Snapshot":
+        """Give what would be known with a few more objects, which replace those of the same name.
+
+        The indexes are copied, the objects are shared: a fraction of a millisecond for ten thousand pods.
+
+        Args:
+            contents: the objects.
+            complete: as for a new one; what was complete a moment ago need not be.
+        """
+        more = Snapshot((), complete=complete, served=self._served)
+        more._things = defaultdict(dict, {kind: dict(things) for kind, things in self._things.items()})
+        more._versions = dict(self._versions)
+        for name in ("_members", "_of_lws", "_groups", "_namespaces"):
+            setattr(more, name, defaultdict(list, getattr(self, name)))
+        for content in contents:
+            more._replace(content)
+        return more
+
+    def _replace(self, content: Mapping[str, Any]) -> None:
+        """Add one object and put lists of our own in the place of shared ones that it changes."""
+        thing = typed(content)
+        old = None if thing is None else self._things[kind_of(content)].get(thing.place)
+        added = self._add(content)
+        if added is None:
+            return
+        for index, key, entry in () if old is None else self._entries(added[0], old):
+            index[key] = [other for other in index[key] if other != entry]
+        for index, key, entry in self._entries(*added):
+            index[key] = [*index[key], entry]
 
     def knows(self, kind: str) -> bool:
         """Tell whether every object of a kind is here, so that a missing one is really missing."""

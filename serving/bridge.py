@@ -1,4 +1,4 @@
-"""A WSGI application called from ASGI, inline: for routes that answer at once from memory and read no body."""
+"""A WSGI application called from ASGI: inline for routes that answer at once, or by whoever has read the body."""
 
 import io
 import sys
@@ -25,11 +25,12 @@ class WsgiBridge:
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        status, headers, body = self._call(environ_of(scope))
+        status, headers, body = self.call(environ_of(scope))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _call(self, environ: dict[str, Any]) -> tuple[int, Headers, bytes]:
+    def call(self, environ: dict[str, Any]) -> tuple[int, Headers, bytes]:
+        """Call the application as a WSGI server does and give status, headers and body."""
         started: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: list[tuple[str, str]], _exc_info: object = None) -> Callable[..., Any]:
@@ -49,8 +50,8 @@ class WsgiBridge:
         return status, headers, b"".join(body_parts)
 
 
-def environ_of(scope: Scope) -> dict[str, Any]:
-    """The WSGI environ (PEP 3333) of an ASGI HTTP scope, with an empty body."""
+def environ_of(scope: Scope, body: bytes | None = None) -> dict[str, Any]:
+    """Give the WSGI environ (PEP 3333) of an ASGI HTTP scope; without a body, nothing of one is in it."""
     host, port = scope.get("server") or ("localhost", 0)
     environ = {
         "REQUEST_METHOD": scope["method"],
@@ -63,7 +64,7 @@ def environ_of(scope: Scope) -> dict[str, Any]:
         "REMOTE_ADDR": (scope.get("client") or ("", 0))[0],
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": io.BytesIO(),
+        "wsgi.input": io.BytesIO(body or b""),
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": False,
         "wsgi.multiprocess": False,
@@ -71,7 +72,10 @@ def environ_of(scope: Scope) -> dict[str, Any]:
     }
     for name, value in scope["headers"]:
         key = name.decode("latin-1").upper().replace("-", "_")
-        if key in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-            continue  # the body stays unread
-        environ[f"HTTP_{key}"] = value.decode("latin-1")
+        if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+            environ[f"HTTP_{key}"] = value.decode("latin-1")
+        elif key == "CONTENT_TYPE" and body is not None:
+            environ[key] = value.decode("latin-1")
+    if body is not None:
+        environ["CONTENT_LENGTH"] = str(len(body))
     return environ

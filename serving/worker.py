@@ -2,7 +2,7 @@
 
 Stock, the ASGI worker waits for ever for a request's head, a minute for a TLS handshake, and at the end cuts idle
 connections that callers still hold. What is leaned on beyond the documented worker interface: `ASGIWorker._serve`, and
-of `ASGIProtocol` the callbacks of the parser and the names checked in `tests/serving/test_parts.py`; the range
+of `ASGIProtocol` the callbacks of the parser and the names checked in `tests/webhook/test_server_parts.py`; the range
 in pyproject.toml allows one major version of gunicorn.
 """
 

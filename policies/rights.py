@@ -1,0 +1,38 @@
+"""What the policy service may do in a cluster: look, and nothing else. Pure."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from schedulers.contract import Provider, Right
+from schedulers.registry import all_providers
+
+READ: Final = ("get", "list", "watch")
+
+READS: Final = (
+    Right("", ("namespaces", "pods"), READ),
+    Right("apps", ("statefulsets",), READ),
+    Right("leaderworkerset.x-k8s.io", ("leaderworkersets",), READ),
+    Right("scheduling.k8s.io", ("priorityclasses", "workloads"), READ),
+    Right("scheduling.volcano.sh", ("queues",), READ),
+)
+"""What rules look into beside the groups of every scheduler."""
+
+
+def service_rights(providers: Iterable[Provider]) -> list[Right]:
+    """List the rights that the service needs for some providers."""
+    groups = dict.fromkeys((kind.api_group, kind.plural) for provider in providers for kind in provider.kinds)
+    return [*READS, *(Right(api_group, (plural,), READ) for api_group, plural in groups)]
+
+
+def cluster_role() -> dict[str, object]:
+    """Render the ClusterRole of the service for all providers."""
+    rules = [
+        {"apiGroups": [right.api_group], "resources": list(right.resources), "verbs": list(right.verbs)}
+        for right in service_rights(all_providers().values())
+    ]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "lockstep-policy"},
+        "rules": rules,
+    }
