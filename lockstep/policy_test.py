@@ -9,7 +9,7 @@ import msgspec
 
 from lockstep.review import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE, WrongUsage, fail, read_text
 from policies.registry import Rule, all_rules, declared_rules
-from policies.testing import Outcome, run_fixtures
+from policies.testing import Outcome, fixture_files, run_fixtures
 
 FOLDER: Final = "tests/policies"
 
@@ -43,7 +43,7 @@ def fixtures_below(folder: Path) -> dict[str, str]:
     Raises:
         WrongUsage: there is none, or one can't be read.
     """
-    found = {str(file.relative_to(folder)): read_text(file) for file in sorted(folder.glob("*/*.yaml"))}
+    found = {str(file.relative_to(folder)): read_text(file) for file in fixture_files(folder)}
     if not found:
         raise WrongUsage(f"{folder}: must hold folders of fixtures, got none")
     return found

@@ -61,6 +61,12 @@ class Subject(msgspec.Struct, frozen=True):
         """See `kind_of`."""
         return kind_of(self.content)
 
+    @property
+    def stored(self) -> bool:
+        """Whether it is as the API server has stored it: only stored objects have a resource version."""
+        metadata = self.content.get("metadata")
+        return self.operation == CREATE and isinstance(metadata, Mapping) and bool(metadata.get("resourceVersion"))
+
     def source_of(self, path: str) -> Source | None:
         """Give the line of the value at a field path, or of the nearest field around it that is there."""
         if self.source is None:

@@ -38,6 +38,7 @@ OUTAGES: Final = (
 TRUST: Final = (
     ("what a rule may do", "read the objects it is given; no network, no files, no clock, no randomness"),
     ("what the service may do", "get, list, watch"),
+    ("what is left out", "the namespace kube-system, and objects of no LeaderWorkerSet where a rule does not say so"),
     ("who may change a rule", "who may change ValidatingAdmissionPolicies, or the image"),
     (
         "who may make an exception",

@@ -1,6 +1,7 @@
 """Runs the fixtures of rules: one folder a rule, named like its file."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -31,6 +32,11 @@ class Outcome(msgspec.Struct, frozen=True):
 def folder_of(rule: Rule) -> str:
     """Name the folder of a rule's fixtures."""
     return rule.id.replace("-", "_")
+
+
+def fixture_files(folder: Path) -> list[Path]:
+    """List the fixtures below a folder, sorted; folders of Python tests are none of rules."""
+    return [file for file in sorted(folder.glob("*/*.yaml")) if not (file.parent / "__init__.py").exists()]
 
 
 def run_fixtures(rules: Mapping[str, Rule], files: Mapping[str, str]) -> Iterator[Outcome]:

@@ -19,6 +19,7 @@ Json = dict[str, Any]
 class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
     namespace: str = ""
+    labels: dict[str, str] | None = None
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -46,7 +47,11 @@ def keep_reports(api: Api, kinds: Iterable[GroupKind], wanted: Sequence[Mapping[
 
 
 def _keep(api: Api, kind: GroupKind, wanted: Sequence[Mapping[str, Any]]) -> int:
-    have = {(report.metadata.namespace, report.metadata.name): report for report in _listed(api, kind)}
+    have = {
+        (report.metadata.namespace, report.metadata.name): report
+        for report in _listed(api, kind)
+        if (report.metadata.labels or {}).get(MANAGED_BY) == OURS
+    }
     writes = 0
     for report in wanted:
         key = report["metadata"].get("namespace", ""), report["metadata"]["name"]

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from policies.registry import all_rules
+from policies.sheet import policy_sheet
 from schedulers.registry import all_providers
 from schedulers.schema import rendered_schema
 from schedulers.table import provider_table
@@ -13,12 +15,14 @@ from schedulers.table import provider_table
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
 SCHEMA: Final = ROOT / "docs" / "configuration.schema.json"
+POLICIES: Final = ROOT / "docs" / "policies.md"
 
 
 def rendered() -> Iterator[tuple[Path, str]]:
     """Give each rendered file with what it should hold."""
     providers = all_providers()
     yield SCHEMA, rendered_schema(providers)
+    yield POLICIES, policy_sheet(all_rules())
     yield README, with_section(README.read_text(), "providers", provider_table(providers))
 
 

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 
 from policies.findings import ERROR
-from policies.native import validate
+from policies.native import find_dropped, validate
 from policies.objects import DELETE
 from policies.registry import Breach, Case, relation
+from policies.relations.feature_gate_is_on import GATE
 from policies.shapes import POD, WORKLOAD
 from policies.snapshot import placed
 
 GROUPS = ("PodGroup.scheduling.k8s.io", "CompositePodGroup.scheduling.k8s.io")
+
+STATUS = "status"
+"""Left out on every write but its own, which is no fault of the manifest."""
 
 
 def check(case: Case) -> Iterator[Breach]:
@@ -20,6 +24,9 @@ def check(case: Case) -> Iterator[Breach]:
     content = placed(subject.content)
     for problem in validate(content, subject.old, case.target):
         yield Breach(problem.path, problem.message)
+    for problem in find_dropped(content, subject.old, case.target):
+        if GATE not in problem.message and problem.path != STATUS:
+            yield Breach(problem.path, problem.message)
 
 
 RULE = relation(

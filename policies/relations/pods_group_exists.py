@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from gangs import keys
 from policies.findings import ERROR
-from policies.objects import CREATE
 from policies.registry import Breach, Case, breach, relation
 from policies.shapes import POD, Pod
 from policies.snapshot import Membership, group_kind, memberships
@@ -24,8 +23,8 @@ def check(case: Case) -> Iterator[Breach]:
 
 
 def _comes_first(case: Case, pod: Pod) -> bool:
-    """Whether the pod is just being admitted with our stamp: its group is made once its leader is stored."""
-    return case.subject.operation == CREATE and bool(case.subject.user.username) and keys.LOCKSTEP_GROUP in pod.labels
+    """Whether the pod is just being written with our stamp: the reconciler makes its group when the pod is stored."""
+    return bool(case.subject.user.username) and keys.LOCKSTEP_GROUP in pod.labels
 
 
 def _judge(case: Case, pod: Pod, membership: Membership) -> Iterator[Breach]:
