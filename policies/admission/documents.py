@@ -19,7 +19,7 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]
 ACTIONS: Final[tuple[Action, ...]] = ("Deny", "Warn", "Audit")
 
 
-class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
     """The base of all documents."""
 
 

@@ -33,8 +33,8 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _RESERVED: Final = frozenset(
-    ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-     "loop", "package", "namespace", "return", "var", "void", "while"]
+    ["true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+     "let", "loop", "package", "namespace", "return", "var", "void", "while"]
 )  # fmt: skip
 """Words that CEL keeps for itself."""
 
@@ -180,6 +180,7 @@ class _Loading:
             document=self._document,
             file=source.file,
             line=source.line,
+            place=self._place,
             conditions=conditions,
             validations=validations,
             annotations=annotations,

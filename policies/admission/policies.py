@@ -18,6 +18,7 @@ from policies.admission.requests import Admission
 from policies.cel.environment import Value
 from policies.cel.errors import Failure
 from policies.cel.expressions import Bindings, Expression
+from policies.objects import Subject
 
 LONGEST_MESSAGE: Final = 5 << 10
 """Bytes of an evaluated message; a longer one, or one of several lines, gives way to the fixed one."""
@@ -50,6 +51,7 @@ class Policy(msgspec.Struct, frozen=True):
         document: as decoded.
         file: where it stands.
         line: its first line.
+        place: the document as read, which knows the line of each field.
         conditions: match conditions.
         validations: in order.
         annotations: for the audit log.
@@ -61,6 +63,7 @@ class Policy(msgspec.Struct, frozen=True):
     document: PolicyDocument
     file: str
     line: int
+    place: Subject
     conditions: tuple[Expression, ...]
     validations: tuple[CompiledValidation, ...]
     annotations: tuple[CompiledAnnotation, ...]
@@ -72,6 +75,18 @@ class Policy(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Its name."""
         return self.document.metadata.name
+
+    @property
+    def expressions(self) -> Iterator[tuple[str, Expression]]:
+        """Its expressions with their field paths; variables stand within those that use them."""
+        for index, condition in enumerate(self.conditions):
+            yield f"spec.matchConditions[{index}].expression", condition
+        for index, validation in enumerate(self.validations):
+            yield f"spec.validations[{index}].expression", validation.expression
+            if validation.message_expression is not None:
+                yield f"spec.validations[{index}].messageExpression", validation.message_expression
+        for index, annotation in enumerate(self.annotations):
+            yield f"spec.auditAnnotations[{index}].valueExpression", annotation.expression
 
     @property
     def failure_policy(self) -> FailurePolicy:

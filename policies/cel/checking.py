@@ -19,6 +19,7 @@ from policies.cel.functions import (
     OPTIONAL,
     QUANTITY,
     STRING,
+    TIMESTAMP,
     TWO_VARIABLES,
     UINT,
 )
@@ -37,6 +38,9 @@ from policies.cel.syntax import (
     children,
     walk,
 )
+
+BINDING: Final = "#unused"
+"""The variable of a loop that only binds a name, as the engine expands `optMap` and `sortBy`."""
 
 LARGEST_RANGE: Final = 1000
 """Elements that `lists.range` may make: the engine has no budget for them."""
@@ -68,17 +72,21 @@ _FORMATS: Final = {
 
 
 def with_optionals(tree: Tree) -> Tree:
-    """Mend the types: the engine calls `x[?0]` and what is chosen from it `dyn` where `x` is, and it is an optional."""
+    """Mend the types: the engine calls `x[?0]`, what is chosen from it, and what is sorted `dyn`."""
     types = dict(tree.types)
 
     def mend(node: Node) -> None:
         for child in children(node):
             mend(child)
+        if isinstance(node, Loop) and node.variable == BINDING:
+            types[node.id] = types.get(node.result.id, DYN)
         if not isinstance(node, Call) or tree.type_of(node) != DYN:
             return
         chosen = node.function == "_?_:_" and any(types.get(arg.id, DYN).name == OPTIONAL for arg in node.args[1:])
         if chosen or node.function in _MAKERS:
             types[node.id] = Type(OPTIONAL, (DYN,))
+        elif node.function == "@sortByAssociatedKeys" and node.target is not None:
+            types[node.id] = types.get(node.target.id, DYN)
 
     mend(tree.root)
     return Tree(tree.root, types, tree.overloads, tree.positions)
@@ -293,13 +301,16 @@ def _check_zone(tree: Tree, node: Call, parent: Node | None) -> None:
 def _check_equality(tree: Tree, node: Call, parent: Node | None) -> None:
     del parent
     kinds = [tree.type_of(arg) for arg in node.args]
+    names = {kind.name for kind in kinds}
+    if node.function != "@in" and len(names) > 1 and names & {"list", "map"} and not {DYN, NULL} & set(kinds):
+        raise _refused(tree, node, "must compare values of one type", " and ".join(map(str, kinds)))
     alike = kinds[0] == kinds[1] or (node.function == "@in" and kinds[1].inner[:1] == (kinds[0],))
     if not alike and any(_mentions(kind, QUANTITY.name) for kind in kinds):
         raise _refused(tree, node, "must compare quantities with quantities", " and ".join(map(str, kinds)))
 
 
 def _check_index(tree: Tree, node: Call, parent: Node | None) -> None:
-    del parent
+    _check_optional_select(tree, node, parent)
     kind = tree.type_of(node.args[1])
     if kind not in (STRING, INT, DYN):
         raise _refused(tree, node, "must index by text or whole number", str(kind))
@@ -316,29 +327,31 @@ def _check_membership(tree: Tree, node: Call, parent: Node | None) -> None:
 
 
 def _check_optional_select(tree: Tree, node: Call, parent: Node | None) -> None:
-    shape = _shape(node.args[0])
-    if shape is None:
-        if _shape_below(node.args[0]):
-            raise _refused(tree, node, "must not chain optional fields of a typed object", "a chain")
+    kind = _optional_of(node)
+    if kind is None:
         return
-    field = node.args[1]
-    kind = shape.get(str(field.value)) if isinstance(field, Constant) else None
     if not isinstance(kind, Type):
-        raise _refused(tree, node, f"must be one of the plain fields of {', '.join(sorted(shape))}", f"{_shown(field)}")
-    if not isinstance(parent, Call) or not _agrees(tree, parent, kind):
+        raise _refused(tree, node, "must be a plain field of a typed object", _shown(node.args[1]))
+    fits = isinstance(parent, Call) and (
+        parent.function == "hasValue"
+        or (parent.function == "orValue" and tree.type_of(parent.args[0]) == kind)
+        or (parent.function == "_[?_]" and kind.name == "map")
+    )
+    if not fits:
         raise _refused(tree, node, f'must be followed by "hasValue()" or "orValue()" of type {kind}', "another use")
 
 
-def _shape_below(node: Node) -> bool:
-    return (
-        isinstance(node, Call)
-        and node.function == "_?._"
-        and (_shape(node.args[0]) is not None or _shape_below(node.args[0]))
-    )
-
-
-def _agrees(tree: Tree, parent: Call, kind: Type) -> bool:
-    return parent.function == "hasValue" or (parent.function == "orValue" and tree.type_of(parent.args[0]) == kind)
+def _optional_of(node: Node) -> Type | Shape | None:
+    """Give the type within an optional of a typed object, an empty shape where there is no such field."""
+    if not isinstance(node, Call) or node.function not in ("_?._", "_[?_]"):
+        return None
+    if (shape := _shape(node.args[0])) is not None:
+        field = node.args[1]
+        return shape.get(str(field.value), {}) if isinstance(field, Constant) else {}
+    within = _optional_of(node.args[0])
+    if within is None:
+        return None
+    return within.inner[1] if isinstance(within, Type) and within.name == "map" and node.function == "_[?_]" else {}
 
 
 def _shown(node: Node) -> str:
@@ -360,6 +373,20 @@ def _check_format(tree: Tree, node: Call, parent: Node | None) -> None:
         kind = tree.type_of(value)
         if not (of_json(kind) and kind != DOUBLE if letter == "s" else kind in _FORMATS.get(letter, ())):
             raise _refused(tree, node, f'must give "%{letter}" a value that both engines write alike', str(kind))
+
+
+def _check_offset(tree: Tree, node: Call, parent: Node | None) -> None:
+    """Beyond the end, and backwards, the engines count differently."""
+    del parent
+    if len(node.args) > 1:
+        raise _refused(tree, node, f'must call "{node.function}" without an offset', "one")
+
+
+def _check_milliseconds(tree: Tree, node: Call, parent: Node | None) -> None:
+    """Of a duration the API server gives all milliseconds, the engine those of the last second."""
+    _check_zone(tree, node, parent)
+    if node.target is not None and tree.type_of(node.target) != TIMESTAMP:
+        raise _refused(tree, node, 'must call "getMilliseconds" on a timestamp', str(tree.type_of(node.target)))
 
 
 def _check_pattern(tree: Tree, node: Call, parent: Node | None) -> None:
@@ -403,6 +430,9 @@ _CALL_RULES: Final[dict[str, _CallRule]] = {
     "@in": _check_membership,
     "_?._": _check_optional_select,
     "format": _check_format,
+    "indexOf": _check_offset,
+    "lastIndexOf": _check_offset,
+    "getMilliseconds": _check_milliseconds,
     "matches": _check_pattern,
     "find": _check_pattern,
     "findAll": _check_limit,

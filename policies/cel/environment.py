@@ -7,7 +7,7 @@ running one takes the lowered tree, which uses the engine's own functions and, f
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
@@ -20,7 +20,10 @@ from policies.cel.texts import WRITING
 _EXTENSIONS: Final = ("optional", "strings", "lists", "sets", "two-var-comprehensions", "regex")
 _EXHAUSTED: Final = "budget exceeded"
 
-Value = None | bool | int | float | str | bytes | list[Any] | dict[Any, Any]
+Activation: TypeAlias = cel.Activation
+"""Values converted for the engine."""
+
+Value: TypeAlias = bool | int | float | str | bytes | list[Any] | dict[Any, Any] | None
 """What an expression may give: JSON."""
 
 
@@ -31,7 +34,7 @@ class Program:
         """Take the engine's own."""
         self._expression = expression
 
-    def run(self, activation: cel.Activation) -> Value | Failure:
+    def run(self, activation: Activation) -> Value | Failure:
         """Evaluate; the result must be of a JSON type, which the caller has checked."""
         try:
             value = self._expression.eval(activation)
@@ -77,7 +80,7 @@ def program(tree: bytes) -> Program:
         raise RefusedError("must be less deeply nested, got a tree that the engine does not take") from error
 
 
-def activate(bindings: Mapping[str, Any]) -> cel.Activation:
+def activate(bindings: Mapping[str, Any]) -> Activation:
     """Bind JSON values to names, for any number of runs."""
     return _running().Activation(dict(bindings))
 

@@ -7,12 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from policies.cel.checking import level_of, literal, of_json, refuse_differences, with_optionals
-from policies.cel.environment import Program, Value, activate, check, program
+from policies.cel.environment import Activation, Program, Value, activate, check, program
 from policies.cel.errors import Failure, RefusedError
 from policies.cel.lowering import FOREIGN_PREFIX, bind, lower, numbered
 from policies.cel.scopes import VARIABLES, declarations
-from policies.cel.syntax import Call, Constant, Ident, Node, Tree, Type, walk
+from policies.cel.syntax import Call, Constant, Ident, Node, Select, Tree, Type, depth_of, walk
 from policies.cel.trees import read_tree, write_tree
+from policies.cel.values import TooDeepError, as_decoded
 
 LONGEST: Final = 16 << 10
 """Characters of an expression."""
@@ -60,16 +61,25 @@ class Expression:
         type: its static type.
         level: the minor version of Kubernetes that it needs.
         foreign: whether it calls Python (quantities), which costs memory for good.
+        depth: levels of nesting of its own text.
+        tested: fields that it asks for with `has()`.
+        patterns: literal regular expressions.
     """
 
-    def __init__(self, text: str, kind: Type, level: int, root: Node) -> None:
+    def __init__(self, text: str, tree: Tree, level: int, root: Node) -> None:
         """Prepare the program."""
-        self.text, self.type, self.level = text, kind, level
+        self.text, self.type, self.level = text, tree.type_of(tree.root), level
+        nodes = list(walk(tree.root))
+        self.depth = depth_of(tree.root)
+        self.tested = frozenset(node.field for node in nodes if isinstance(node, Select) and node.test)
+        self.patterns = tuple(map(str, filter(None, map(_pattern, nodes))))
         self.foreign = any(isinstance(node, Call) and node.function.startswith(FOREIGN_PREFIX) for node in walk(root))
         self._program: Program = program(write_tree(numbered(root)))
 
     def evaluate(self, bindings: "Bindings") -> Value | Failure:
         """Give the value, or why there is none; at most 10,000 steps of loops."""
+        if isinstance(bindings.activation, Failure):
+            return bindings.activation
         return self._program.run(bindings.activation)
 
 
@@ -78,7 +88,10 @@ class Bindings:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         """Take JSON values of `object`, `oldObject`, `request`, `namespaceObject`, `params`; absent ones are null."""
-        self.activation = activate({name: values.get(name) for name in _NAMES})
+        try:
+            self.activation: Activation | Failure = activate({name: as_decoded(values.get(name)) for name in _NAMES})
+        except TooDeepError as error:
+            self.activation = Failure(str(error))
 
 
 def compile_variable(name: str, text: str, scope: Scope) -> Variable:
@@ -113,7 +126,7 @@ def compile_expression(text: str, scope: Scope, results: Iterable[str] = ()) -> 
     for variable in reversed(needed):
         root = bind(f"{VARIABLES}.{variable.name}", variable.root, root)
     level = max((level_of(tree), *(variable.level for variable in needed)))
-    return Expression(text, kind, level, root)
+    return Expression(text, tree, level, root)
 
 
 def _checked(text: str, scope: Scope) -> Tree:
@@ -146,6 +159,12 @@ def _refuse_bad_literals(tree: Tree, node: Call) -> None:
         raise RefusedError(f'must give "{node.function}" a fitting literal, got {outcome.message}', offset)
     if node.function == "findAll" and (outcome is True or _finds_nothing(node.args[0])):
         raise RefusedError('must give "findAll" a pattern that never matches the empty text, got one that may', offset)
+
+
+def _pattern(node: Node) -> str | None:
+    if isinstance(node, Call) and node.function in _PATTERNS and isinstance(node.args[0], Constant):
+        return str(node.args[0].value)
+    return None
 
 
 def _padded(node: Node) -> bool:

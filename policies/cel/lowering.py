@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-from policies.cel.checking import clauses, literal
+from policies.cel.checking import BINDING, clauses, literal
 from policies.cel.functions import DYN, OPTIONAL, QUANTITY_FUNCTIONS, STRING
 from policies.cel.scopes import SHAPES
 from policies.cel.syntax import Call, Constant, Ident, ListLiteral, Loop, Node, Select, Tree, Type, rebuild
@@ -19,7 +19,6 @@ from policies.cel.syntax import Call, Constant, Ident, ListLiteral, Loop, Node, 
 FOREIGN_PREFIX: Final = "lockstep_"
 TEXT: Final = "lockstep_text"
 
-_UNUSED: Final = "#unused"
 _ID: Final = 0
 _TIMESTAMP: Final = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
@@ -77,7 +76,7 @@ class _Lowering:
         if isinstance(node, Ident):
             return _spelt_out(node)
         rebuilt = rebuild(node, self.lower)
-        if isinstance(rebuilt, Loop) and rebuilt.variable == _UNUSED:
+        if isinstance(rebuilt, Loop) and rebuilt.variable == BINDING:
             return bind(rebuilt.accumulator, rebuilt.start, rebuilt.result)
         if isinstance(rebuilt, Select) and rebuilt.test:
             return self._guarded(
@@ -170,9 +169,23 @@ class _Lowering:
 
         return self.held(rebuilt.args[0], number if node.function == "int" else time)
 
+    def split(self, rebuilt: Call) -> Node:
+        """Nothing split by nothing is nothing, not one empty text."""
+        if isinstance(rebuilt.args[0], Constant) and rebuilt.args[0].value:
+            return rebuilt
+
+        def split(text: Node, by: Node) -> Node:
+            empty = [Call(_ID, "_==_", (item, Constant(_ID, ""))) for item in (text, by)]
+            both = Call(_ID, "_&&_", (empty[0], empty[1]))
+            return _choose(both, ListLiteral(_ID, ()), _member(text, "split", by, *rebuilt.args[1:]))
+
+        return self.held(_target(rebuilt), lambda text: self.held(rebuilt.args[0], lambda by: split(text, by)))
+
     def _as_declared(self, kind: Type, original: Node, rebuilt: Call) -> Node:
         """End in an error when a value is not of its static type (`x[?0].orValue(1)`): no other is converted."""
         sure = isinstance(original, Call) and original.function in ("size", "string", "int")
+        if kind == DYN:
+            return self.held(rebuilt.args[0], lambda held: Call(_ID, rebuilt.function, (_finite(held),)))
         if kind.name not in ("int", "bool", "double", "string") or sure:
             return rebuilt
         return self.held(
@@ -202,7 +215,7 @@ class _Lowering:
 
         def written(held: Node) -> Node:
             if letter == "s":
-                return _choose(_any(_is(held, "map"), _is(held, "list")), Call(_ID, TEXT, (held,)), held)
+                return _choose(_any(_is(held, "map"), _is(held, "list")), Call(_ID, TEXT, (held,)), _finite(held))
             return _choose(_is(held, "int"), held, _no_number(held))
 
         return self.held(value, written)
@@ -224,6 +237,20 @@ class _Lowering:
                 held,
             ),
         )
+
+    def substring(self, call: Call) -> Node:
+        """Let a range end at the end of the text: the engine calls that out of range."""
+
+        def cut(text: Node, start: Node, end: Node) -> Node:
+            rest = _choose(Call(_ID, "_==_", (start, end)), Constant(_ID, ""), _member(text, "substring", start))
+            whole = Call(_ID, "_==_", (end, _member(text, "size")))
+            return rest if len(call.args) == 1 else _choose(whole, rest, _member(text, "substring", start, end))
+
+        def with_end(text: Node, start: Node) -> Node:
+            end = call.args[1] if len(call.args) > 1 else _member(text, "size")
+            return self.held(end, lambda held: cut(text, start, held))
+
+        return self.held(_target(call), lambda text: self.held(call.args[0], lambda start: with_end(text, start)))
 
     def extreme(self, call: Call) -> Node:
         better = "_<_" if call.function == "min" else "_>_"
@@ -273,6 +300,8 @@ _ZEROES: Final[dict[str, Node]] = {
 _SPECIAL: Final[dict[str, Callable[[_Lowering, Call], Node]]] = {
     "find": _Lowering.find,
     "findAll": _Lowering.find_all,
+    "substring": _Lowering.substring,
+    "split": _Lowering.split,
     "min": _Lowering.extreme,
     "max": _Lowering.extreme,
     "sum": _Lowering.sum,
@@ -324,6 +353,13 @@ def _no_number(value: Node) -> Node:
     """An error, spelt as the engine's own for a text that is no number."""
     del value
     return Call(_ID, "int", (Constant(_ID, "no number"),))
+
+
+def _finite(value: Node) -> Node:
+    """Let no infinity through: the engines write it differently."""
+    difference = Call(_ID, "_-_", (value, value))
+    infinite = Call(_ID, "_&&_", (_is(value, "double"), Call(_ID, "_!=_", (difference, Constant(_ID, 0.0)))))
+    return _choose(infinite, _no_number(value), value)
 
 
 def _plain_pattern(call: Call) -> Node:

@@ -149,6 +149,11 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(children(current))
 
 
+def depth_of(node: Node) -> int:
+    """Count the levels of a tree."""
+    return 1 + max(map(depth_of, children(node)), default=0)
+
+
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
     """Rewrite the nodes directly below."""
     match node:

@@ -26,7 +26,7 @@ def test_all_scenarios_are_there() -> None:
 
 def _told(decision: Decision) -> dict[str, str]:
     """Give what was recorded of a decision; of an error neither words nor reason were."""
-    told = {"action": decision.action, "eval": decision.evaluation}
+    told: dict[str, str] = {"action": decision.action, "eval": decision.evaluation}
     if decision.evaluation == "deny":
         told |= {"message": decision.message, "reason": decision.reason}
     return told

@@ -15,6 +15,7 @@ DATA: Final = Path(__file__).parents[2] / "data" / "policies"
 
 SAME: Final = "as recorded"
 REFUSED: Final = "refused"
+FAILED: Final = "an error where the server has a value"
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +29,16 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     object: str = ""
     oldObject: str = ""  # noqa: N815 - as recorded
     variables: tuple[dict[str, str], ...] = ()
+
+
+class Edge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One expression and its outcome; `old` tells a random one and whether there was an oldObject."""
+
+    expr: str
+    outcome: str
+    type: str = ""
+    value: Any = None
+    old: bool | None = None
 
 
 class Recording:
@@ -64,9 +75,56 @@ class Recording:
             return SAME if case.outcome == REFUSED else REFUSED
         value = expression.evaluate(bindings or self.bindings(case))
         if isinstance(value, Failure):
-            return SAME if case.outcome == "error" else f"{case.expr}: {case.outcome} {case.value!r}, got {value.message}"
+            return (
+                SAME if case.outcome == "error" else f"{case.expr}: {case.outcome} {case.value!r}, got {value.message}"
+            )
         fits = case.outcome == "value" and _equal(case, value)
         return SAME if fits else f"{case.expr}: {case.outcome} {case.value!r}, got {value!r}"
+
+
+class Edges:
+    """Expressions at the borders of functions, and random ones on a hostile object, recorded with Kubernetes 1.37.2."""
+
+    def __init__(self) -> None:
+        """Read both files."""
+        edges = json.loads((DATA / "expected-edges-1.37.json").read_text())
+        self.cases = [Edge(**case) for case in edges["cases"]]
+        self._table = Bindings({"object": edges["object"]})
+        head, *lines = (DATA / "expected-fuzz-1.37.jsonl").read_text().splitlines()
+        fixed = json.loads(head)
+        objects = {"object": fixed["object"], "params": fixed["params"]}
+        self._with_old = {True: Bindings({**objects, "oldObject": fixed["oldObject"]}), False: Bindings(objects)}
+        self.random = [msgspec.json.decode(line, type=Edge) for line in lines]
+
+    def compared(self, edge: Edge) -> str:
+        """Compare: `SAME`, `REFUSED` and `FAILED` where the server has a value, or what differs."""
+        try:
+            compiled = compile_expression(edge.expr, Scope(params=True))
+        except RefusedError:
+            return SAME if edge.outcome == REFUSED else REFUSED
+        value = compiled.evaluate(self._table if edge.old is None else self._with_old[edge.old])
+        if isinstance(value, Failure):
+            return (
+                SAME if edge.outcome == "error" else FAILED if edge.outcome == "value" else f"{edge}: {value.message}"
+            )
+        fits = edge.outcome == "value" and _as_text(value) == edge.value
+        return SAME if fits else f"{edge}, got {value!r}"
+
+
+def _as_text(value: object) -> object:
+    """Write numbers as they were recorded."""
+    match value:
+        case bool() | str() | None:
+            return value
+        case int():
+            return str(value)
+        case float():
+            return "+Inf" if value == float("inf") else f"{value:g}"
+        case list():
+            return list(map(_as_text, value))
+        case dict():
+            return {key: _as_text(item) for key, item in value.items()}
+    return repr(value)
 
 
 def _compiled(case: Case) -> Expression:
