@@ -31,13 +31,21 @@ class Replica(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int | None:
-        """Pods of the replica: as its worker StatefulSet is built, as its leader is annotated, as its LWS says."""
+        """Pods of the replica: as its worker StatefulSet is built, as its leader is annotated, as its LWS says.
+
+        LWS makes no workers for anybody once the live size is 1 (LWS 0.8.0 `pkg/controllers/pod_controller.go`).
+        """
         if self.worker_set is not None and self.worker_set.spec.replicas is not None:
             return self.worker_set.spec.replicas + 1
-        annotated = None if self.leader is None else _whole(self.leader.annotations.get(keys.SIZE))
-        if annotated is not None:
-            return annotated
-        return None if self.lws is None else self.lws.size
+        live = None if self.lws is None else self.lws.size
+        annotated = None if self.leader is None or live == 1 else _whole(self.leader.annotations.get(keys.SIZE))
+        return live if annotated is None else annotated
+
+    @property
+    def guessed(self) -> bool:
+        """Whether its workers' template is that of the live LWS, which may be of another revision than its own."""
+        stored = self.leader is not None and bool(self.leader.metadata.resource_version)
+        return stored and self.worker_set is None
 
     @property
     def why_late(self) -> str | None:

@@ -46,6 +46,7 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     namespace: str = ""
     generate_name: str = ""
     uid: str = ""
+    resource_version: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None

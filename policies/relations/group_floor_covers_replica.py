@@ -21,7 +21,8 @@ def check(case: Case) -> Iterator[Breach]:
         if amount > 0 and _amount(listed.get(name)) < amount:
             rule = f"be at least {format_quantity(amount, name)}, what the {seen.size} pods of replica"
             got = f'"{listed[name]}"' if name in listed else "nothing"
-            yield breach(f"spec.{FIELD}[{name}]", f'{rule} "{seen.replica.name}" ask for', got)
+            rule = f'{rule} "{seen.replica.name}" ask for'
+            yield breach(f"spec.{FIELD}[{name}]", rule, got, certain=not seen.replica.guessed)
 
 
 def _amount(value: object) -> int:

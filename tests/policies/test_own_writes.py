@@ -108,7 +108,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @given(plans())
 @settings(max_examples=120, deadline=None)
-def test_case_c45_what_the_reconciler_writes_passes(plan: Plan) -> None:
+def test_c45_what_the_reconciler_writes_passes(plan: Plan) -> None:
     """C45: every group the reconciler makes or raises, and every pod it stamps late, passes every rule."""
     world = world_of(plan)
     world.settle()
@@ -127,7 +127,7 @@ def _fields(plan: Plan) -> dict[str, Any]:
 
 @given(plans())
 @settings(max_examples=60, deadline=None)
-def test_case_c45_what_the_webhook_admits_passes(plan: Plan) -> None:
+def test_c45_what_the_webhook_admits_passes(plan: Plan) -> None:
     """C45: every pod passes as it comes out of the webhook, before its group is there."""
     unstamped = Plan(**{**_fields(plan), "stamped": False, "annotated": None})
     pods = pods_of(unstamped)
