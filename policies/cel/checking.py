@@ -92,6 +92,17 @@ def with_optionals(tree: Tree) -> Tree:
     return Tree(tree.root, types, tree.overloads, tree.positions)
 
 
+def refuse_lost_tests(tree: Tree, text: str) -> None:
+    """Refuse `has(request.dryRun)`: a field that is a name for the engine is read by it instead of looked for.
+
+    The tree does not show it; the place does, as a field stands at its dot and the macro at its parenthesis.
+    """
+    for node in walk(tree.root):
+        if isinstance(node, Ident) and "." in node.name and text[tree.positions.get(node.id, 0)] != ".":
+            field = node.name.rpartition(".")[2]
+            raise _refused(tree, node, f'must ask for "{node.name}" by ".?{field}.hasValue()"', "has()")
+
+
 def refuse_differences(tree: Tree) -> None:
     """Walk the tree once.
 

@@ -1,22 +1,26 @@
 """Compiles an expression of a policy and evaluates it: the face of this package."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
 
-from policies.cel.checking import level_of, literal, of_json, refuse_differences, with_optionals
+from policies.cel.checking import level_of, literal, of_json, refuse_differences, refuse_lost_tests, with_optionals
 from policies.cel.environment import Activation, Program, Value, activate, check, program
 from policies.cel.errors import Failure, RefusedError
+from policies.cel.growth import STEPS, Loops, growth_of, loops_of
 from policies.cel.lowering import FOREIGN_PREFIX, bind, lower, numbered
 from policies.cel.scopes import VARIABLES, declarations
 from policies.cel.syntax import Call, Constant, Ident, Node, Select, Tree, Type, depth_of, walk
 from policies.cel.trees import read_tree, write_tree
-from policies.cel.values import TooDeepError, as_decoded
+from policies.cel.values import TooDeepError, as_decoded, extent_of
 
 LONGEST: Final = 16 << 10
 """Characters of an expression."""
+
+MOST_BYTES: Final = 16 << 20
+"""Bytes that loops of one evaluation may read or build: two seconds at worst. The API server stops sooner, at 10 MB."""
 
 _NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "params")
 _CONVERSIONS: Final = ("int", "uint", "double", "string", "bool", "timestamp", "duration")
@@ -32,6 +36,7 @@ class Variable(msgspec.Struct, frozen=True):
         root: its lowered tree, which may use earlier variables.
         uses: names of the earlier variables it uses itself.
         level: the minor version of Kubernetes that it needs.
+        growth: see `policies.cel.growth`.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Variable(msgspec.Struct, frozen=True):
     root: Node
     uses: frozenset[str]
     level: int
+    growth: int
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -64,10 +70,12 @@ class Expression:
         depth: levels of nesting of its own text.
         tested: fields that it asks for with `has()`.
         patterns: literal regular expressions.
+        loops: what its loops may cost.
     """
 
-    def __init__(self, text: str, tree: Tree, level: int, root: Node) -> None:
+    def __init__(self, text: str, tree: Tree, level: int, root: Node, loops: Loops) -> None:
         """Prepare the program."""
+        self.loops = loops
         self.text, self.type, self.level = text, tree.type_of(tree.root), level
         nodes = list(walk(tree.root))
         self.depth = depth_of(tree.root)
@@ -80,7 +88,12 @@ class Expression:
         """Give the value, or why there is none; at most 10,000 steps of loops."""
         if isinstance(bindings.activation, Failure):
             return bindings.activation
+        if self.loops.depth and bindings.size * STEPS > MOST_BYTES and self._costs(bindings) > MOST_BYTES:
+            return Failure(f"must be evaluated on a smaller object, got one of {bindings.size} bytes", exhausted=True)
         return self._program.run(bindings.activation)
+
+    def _costs(self, bindings: "Bindings") -> int:
+        return bindings.size * self.loops.rounds(*bindings.extent)
 
 
 class Bindings:
@@ -88,10 +101,21 @@ class Bindings:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         """Take JSON values of `object`, `oldObject`, `request`, `namespaceObject`, `params`; absent ones are null."""
+        self.size = 0
+        bound: dict[str, Any] = {}
         try:
-            self.activation: Activation | Failure = activate({name: as_decoded(values.get(name)) for name in _NAMES})
+            for name in _NAMES:
+                bound[name], size = as_decoded(values.get(name))
+                self.size += size
+            self.activation: Activation | Failure = activate(bound)
         except TooDeepError as error:
             self.activation = Failure(str(error))
+        self._values = list(bound.values())
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """The longest list and the longest text."""
+        return extent_of(self._values)
 
 
 def compile_variable(name: str, text: str, scope: Scope) -> Variable:
@@ -102,7 +126,7 @@ def compile_variable(name: str, text: str, scope: Scope) -> Variable:
     """
     tree = _checked(text, scope)
     root = lower(tree)
-    return Variable(name, tree.type_of(tree.root), root, _used(root), level_of(tree))
+    return Variable(name, tree.type_of(tree.root), root, _used(root), level_of(tree), _growth(tree, scope))
 
 
 def compile_expression(text: str, scope: Scope, results: Iterable[str] = ()) -> Expression:
@@ -121,12 +145,13 @@ def compile_expression(text: str, scope: Scope, results: Iterable[str] = ()) -> 
     allowed = tuple(results)
     if not (kind.name in allowed if allowed else of_json(kind)):
         raise RefusedError(f"must give {' or '.join(allowed) or 'a JSON value'}, got {kind}")
+    _growth(tree, scope)
     root = lower(tree)
     needed = _needed(_used(root), scope)
     for variable in reversed(needed):
         root = bind(f"{VARIABLES}.{variable.name}", variable.root, root)
     level = max((level_of(tree), *(variable.level for variable in needed)))
-    return Expression(text, tree, level, root)
+    return Expression(text, tree, level, root, loops_of(tree.root, *(variable.root for variable in needed)))
 
 
 def _checked(text: str, scope: Scope) -> Tree:
@@ -135,11 +160,16 @@ def _checked(text: str, scope: Scope) -> Tree:
     names = declarations(params=scope.params)
     names.update({f"{VARIABLES}.{variable.name}": variable.type for variable in scope.variables})
     tree = with_optionals(read_tree(check(text, names)))
+    refuse_lost_tests(tree, text)
     refuse_differences(tree)
     for node in walk(tree.root):
         if isinstance(node, Call):
             _refuse_bad_literals(tree, node)
     return tree
+
+
+def _growth(tree: Tree, scope: Scope) -> int:
+    return growth_of(tree, {f"{VARIABLES}.{variable.name}": variable.growth for variable in scope.variables})
 
 
 def _refuse_bad_literals(tree: Tree, node: Call) -> None:

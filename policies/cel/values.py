@@ -18,19 +18,39 @@ class TooDeepError(ValueError):
     """A value of more levels than `DEEPEST`."""
 
 
-def as_decoded(value: Any) -> Any:  # noqa: ANN401 - JSON
+def as_decoded(value: Any) -> tuple[Any, int]:  # noqa: ANN401 - JSON
     """Give the value as the API server reads it: whole numbers beyond 64 bits are floating, half a character is none.
 
     Most values hold neither and are given back as they are.
+
+    Returns:
+        The value, and its size in bytes of JSON.
 
     Raises:
         TooDeepError: it has too many levels.
     """
     try:
-        usual = not _LONG_NUMBER.search(msgspec.json.encode(value))
+        encoded = msgspec.json.encode(value)
+        if not _LONG_NUMBER.search(encoded):
+            return value, len(encoded)
     except (UnicodeEncodeError, OverflowError, RecursionError):
-        usual = False
-    return value if usual else _decoded(value, 0)
+        pass
+    decoded = _decoded(value, 0)
+    return decoded, len(msgspec.json.encode(decoded))
+
+
+def extent_of(value: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
+    """Measure a value: the members of its longest list or object, the characters of its longest text."""
+    widest = longest = 0
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            longest = max(longest, len(item))
+        elif isinstance(item, list | tuple | dict):
+            widest = max(widest, len(item))
+            stack.extend(item.values() if isinstance(item, dict) else item)
+    return widest, longest
 
 
 def _decoded(value: Any, depth: int) -> Any:  # noqa: ANN401 - JSON
