@@ -19,8 +19,8 @@ from policies.cel.values import TooDeepError, as_decoded, extent_of
 LONGEST: Final = 16 << 10
 """Characters of an expression."""
 
-MOST_BYTES: Final = 16 << 20
-"""Bytes that loops of one evaluation may read or build: two seconds at worst. The API server stops sooner, at 10 MB."""
+MOST_BYTES: Final = 128 << 20
+"""Bytes that loops of one evaluation may read or build by this bound, which is a high one: two seconds at worst."""
 
 _NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "params")
 _CONVERSIONS: Final = ("int", "uint", "double", "string", "bool", "timestamp", "duration")
