@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     """Serve until SIGTERM; give the exit code."""
     if args.cert is None or args.key is None:
         return fail("--cert, --key: must be set for the service, got nothing", WRONG_USAGE)
-    from policies.reading import Unreadable  # noqa: PLC0415  # the parser alone needs none of it
+    from policies.admission import BadPolicyError  # noqa: PLC0415  # the parser alone needs none of it
+    from policies.reading import Unreadable  # noqa: PLC0415
     from policies.targets import BadTarget  # noqa: PLC0415
     from reconciler.api import Misconfigured as NoCluster  # noqa: PLC0415
     from schedulers.configuration import Misconfigured  # noqa: PLC0415
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         make_desk = _prepare(args)
     except BadTarget as error:
         return fail(str(error), WRONG_USAGE)
-    except (Unusable, Misconfigured, NoCluster, Unreadable) as error:
+    except (Unusable, Misconfigured, NoCluster, Unreadable, BadPolicyError) as error:
         return fail(str(error), BAD_CONFIGURATION)
     return _serve(args, make_desk)
 
@@ -58,12 +59,14 @@ def run(args: argparse.Namespace) -> int:
 def _prepare(args: argparse.Namespace) -> "Callable[[PolicyService], Desk]":
     """Check all that can be wrong before a worker starts."""
     from lockstep.review import load_exceptions  # noqa: PLC0415
+    from policies.registry import all_rules  # noqa: PLC0415
     from policies.targets import GENERIC_WORKLOAD, NEWEST, parse_target  # noqa: PLC0415
     from schedulers.configuration import load_configuration  # noqa: PLC0415
     from serving.tls import Files, load_context  # noqa: PLC0415
 
     load_context(Files(args.cert, args.key))
     load_configuration(args.config)
+    all_rules()  # loaded before the workers are forked: they share it, and a rule that is refused is told here
     target = parse_target(args.target or NEWEST, GENERIC_WORKLOAD if args.gates is None else args.gates)
     return _Desks(args, target, load_exceptions(args.exceptions), _connect(args))
 

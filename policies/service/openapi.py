@@ -45,8 +45,8 @@ def document() -> Schema:
 
 
 def _review() -> Schema:
-    objects: Schema = {"type": "object", "additionalProperties": True}
-    one_or_many: Schema = {"anyOf": [objects, {"type": "array", "items": objects}]}
+    one: Schema = {"type": "object", "additionalProperties": True}
+    one_or_many: Schema = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
     parameters = [
         _parameter("target", "The Kubernetes that the objects are for.", {"type": "string", "enum": [*GATES]}, NEWEST),
         _parameter("gates", "Its feature gates, separated by commas; -Name is off.", _TEXT, "GenericWorkload"),
@@ -57,7 +57,7 @@ def _review() -> Schema:
         "description": "Objects or manifests: YAML with any number of documents, or JSON: an object, a List, a list.",
         "content": {
             "application/json": {"schema": one_or_many},
-            "application/yaml": {"schema": _TEXT},
+            "application/yaml": {"schema": one},
         },
     }
     answers = {**_json(200, "The verdict.", _ref("Verdict")), **_refusals(400, 413, 415, 408, 503)}
@@ -189,12 +189,14 @@ def _admission() -> Schema:
     request = _object(
         {
             "uid": {"type": "string", "minLength": 1},
-            "operation": {"type": "string", "enum": ["CREATE", "UPDATE", "DELETE", "CONNECT"]},
+            "operation": _TEXT,
             "namespace": _TEXT,
             "subResource": _TEXT,
             "object": anything,
             "oldObject": anything,
-            "userInfo": _object({"username": _TEXT, "groups": _TEXTS}, "username", "groups"),
+            "userInfo": _object(
+                {"username": _TEXT, "groups": {**_TEXTS, "type": ["array", "null"]}}, "username", "groups"
+            ),
         },
         *("operation", "namespace", "subResource", "object", "oldObject", "userInfo"),
     )

@@ -9,7 +9,7 @@ JSON_TYPES: Final = frozenset({"application/json"})
 YAML_TYPES: Final = frozenset(
     {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml", "application/vnd.yaml"}
 )
-PARAMETERS: Final = frozenset({"target", "gates", "cluster"})
+PARAMETERS: Final = frozenset({"target", "gates", "cluster", "timeout"})
 YES: Final = frozenset({"true", "1"})
 NO: Final = frozenset({"false", "0"})
 
