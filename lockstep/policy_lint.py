@@ -44,11 +44,5 @@ def policy_texts(files: Sequence[str]) -> dict[str, str]:
     """
     if files:
         return {file: read_text(Path(file)) for file in files}
-    own = resources.files("policies")
-    return {
-        f"policies/{file.name}": file.read_text(encoding="utf-8") for file in own.iterdir() if _is_policy(file.name)
-    }
-
-
-def _is_policy(name: str) -> bool:
-    return name.endswith(".yaml")
+    own = sorted(resources.files("policies").iterdir(), key=lambda file: file.name)
+    return {f"policies/{file.name}": file.read_text(encoding="utf-8") for file in own if file.name.endswith(".yaml")}
