@@ -9,7 +9,7 @@ import yaml
 from lockstep.policy_lint import policy_texts
 from lockstep.review import BAD_CONFIGURATION, WRONG_USAGE, WrongUsage, fail
 from policies.admission import BadPolicyError, load_policy_files
-from policies.exporting import export_bindings, export_mutating, export_static
+from policies.exporting import ExportError, export_bindings, export_mutating, export_static
 
 ACTIONS: Final = ("Deny", "Warn", "Audit")
 FORMS: Final = {
@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(exported(args.form, texts, actions))
     except BadPolicyError as error:
         return fail(str(error), BAD_CONFIGURATION)
+    except ExportError as error:
+        return fail(str(error), WRONG_USAGE)
     return 0
 
 
@@ -50,6 +52,7 @@ def exported(form: str, texts: dict[str, str], actions: tuple[str, ...]) -> str:
 
     Raises:
         BadPolicyError: a policy can't be loaded.
+        ExportError: there is no such form of it.
     """
     if form == "policies":
         return "".join(f"---\n# {file}\n{text}" for file, text in sorted(texts.items()))
@@ -57,5 +60,5 @@ def exported(form: str, texts: dict[str, str], actions: tuple[str, ...]) -> str:
         documents = export_mutating()
     else:
         policies = load_policy_files(texts)
-        documents = export_static(policies) if form == "static" else export_bindings(policies, actions)
+        documents = export_static(policies, actions) if form == "static" else export_bindings(policies, actions)
     return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True, width=100)

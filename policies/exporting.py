@@ -18,9 +18,11 @@ from policies.admission.policies import Policy
 STATIC: Final = ".static.k8s.io"
 """How names of policies end that an API server reads from files (KEP-5793)."""
 
+DENY: Final = ("Deny",)
+
 NO_MUTATION: Final = (
-    "must be stamped by the webhook: a MutatingAdmissionPolicy can neither hash nor draw a key, runs before LWS has set"
-    " the index, and would give two incarnations of a replica one name"
+    "must be stamped by the webhook, got no MutatingAdmissionPolicy: it can neither hash nor draw a key, runs before"
+    " LWS has set the index, and would give two incarnations of a replica one name"
 )
 """Why no MutatingAdmissionPolicy is exported."""
 
@@ -44,17 +46,32 @@ def check_actions(actions: Sequence[str]) -> tuple[Action, ...]:
     return found
 
 
-def export_bindings(policies: Iterable[Policy], actions: Sequence[Action]) -> list[dict[str, Any]]:
-    """Give the bindings with other actions; the policies stay as they are."""
-    return [_plain(_with_actions(binding, actions)) for policy in policies for binding in policy.bindings]
+def export_bindings(policies: Iterable[Policy], actions: Sequence[str] = DENY) -> list[dict[str, Any]]:
+    """Give the bindings with other actions; the policies stay as they are.
+
+    Raises:
+        ExportError: see `check_actions`.
+    """
+    wanted = check_actions(actions)
+    return [_plain(_with_actions(binding, wanted)) for policy in policies for binding in policy.bindings]
 
 
-def export_static(policies: Iterable[Policy], actions: Sequence[Action]) -> list[dict[str, Any]]:
+def export_mutating() -> list[dict[str, Any]]:
+    """Give MutatingAdmissionPolicies that stamp: there are none, see above.
+
+    Raises:
+        ExportError: always.
+    """
+    raise ExportError(f"pods: {NO_MUTATION}")
+
+
+def export_static(policies: Iterable[Policy], actions: Sequence[str] = DENY) -> list[dict[str, Any]]:
     """Give policies and bindings as manifest-based admission takes them: there from the start, deletable by nobody.
 
     Raises:
-        ExportError: a policy has parameters, which there are none for before the API server is up.
+        ExportError: a policy has parameters, which there are none for before the API server is up; or `check_actions`.
     """
+    wanted = check_actions(actions)
     documents: list[dict[str, Any]] = []
     for policy in policies:
         if policy.param_kind is not None:
@@ -65,7 +82,7 @@ def export_static(policies: Iterable[Policy], actions: Sequence[Action]) -> list
         if len(name) > _LONGEST_NAME:
             raise ExportError(f'metadata.name: must be at most {_LONGEST_NAME} characters with "{STATIC}", got more')
         documents.append(_plain(_renamed(policy.document, name)))
-        documents += [_plain(_bound(binding, name, actions)) for binding in policy.bindings]
+        documents += [_plain(_bound(binding, name, wanted)) for binding in policy.bindings]
     return documents
 
 

@@ -9,6 +9,7 @@ import msgspec
 from policies.admission.documents import ParamKind, Rule
 from policies.admission.policies import Policy
 from policies.findings import ERROR, WARNING, Severity
+from policies.targets import Target
 
 STABLE: Final = 30
 """The minor version in which ValidatingAdmissionPolicy became `v1`; it was on by default from then on."""
@@ -45,17 +46,17 @@ class BadVersionError(ValueError):
     """A text that is no version of Kubernetes; the message is `version: must ..., got ...`."""
 
 
-def lint(policies: Iterable[Policy], version: str) -> tuple[Problem, ...]:
+def lint(policies: Iterable[Policy], target: Target | str) -> tuple[Problem, ...]:
     """Look at policies.
 
     Args:
         policies: loaded ones, which can be evaluated.
-        version: of the API server that they are meant for: `1.37`, `v1.30.4`.
+        target: the API server that they are meant for, or its version, which may be older: `1.37`, `v1.30.4`.
 
     Raises:
         BadVersionError: it is no version.
     """
-    minor = minor_of(version)
+    minor = minor_of(target if isinstance(target, str) else target.version)
     found = [problem for policy in policies for problem in _problems(policy, minor)]
     return tuple(sorted(found, key=lambda problem: (problem.file, problem.line, problem.path, problem.message)))
 

@@ -97,7 +97,10 @@ class Expression:
 
 
 class Bindings:
-    """The values of one evaluation, converted once for all its expressions."""
+    """The values of one request, converted once for all its expressions.
+
+    What evaluations build stays until these go: they are for one request, not for longer.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         """Take JSON values of `object`, `oldObject`, `request`, `namespaceObject`, `params`; absent ones are null."""
