@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.evidence import code, name_of, target, writes
+from tests.cluster.evidence import code, name_of, writes
 from tests.cluster.scenarios import COSCHEDULING, NATIVE, Scheduler
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ CREATED = 201
 CUT_OFF = 504
 """What the API server answers to nobody when the one who asked was killed; nothing was stored then."""
 
+BOTH = (NATIVE, COSCHEDULING)
 KILLS = 20
+REPLICAS = 3 + (KILLS - 1) // 2
+"""Of each LWS in the end."""
+
 LEADERS_KILLED = 5
 """At the least, else the test says nothing."""
 
@@ -43,10 +47,7 @@ def plane(shared_plane: ControlPlane) -> ControlPlane:
     return shared_plane
 
 
-@pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
-def test_killed_twenty_times_during_a_rollout(
-    plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
-) -> None:
+def test_killed_twenty_times_during_a_rollout(plane: ControlPlane, run_lockstep: LockstepFactory) -> None:
     """Two reconcilers, one of them killed at random again and again: one creation per group, none lost.
 
     Beside that, groups that wait under a scheduler that forgets are touched when pods of the rollout give room back.
@@ -57,15 +58,29 @@ def test_killed_twenty_times_during_a_rollout(
     for _ in range(2):
         lockstep.start_reconciler(*LEASE)
     since = plane.audit.offset()
-    plane.lws.create("vllm", 2, 2, scheduler=scheduler.name, gpus=1)
+    for scheduler in BOTH:
+        plane.lws.create(scheduler.provider, 2, 2, scheduler=scheduler.name, gpus=1)
 
-    led = kill_at_random(plane, lockstep, random.Random(f"kills {scheduler.provider}"))
-    plane.wait("all whole", lambda: plane.lws.whole("vllm", 2) == list(range(KILLS + 2)), 90, 0.5)
-    plane.wait("one group a replica", lambda: len(plane.api.items(scheduler.groups)) == KILLS + 2, 30)
-    plane.wait("every pod's group is there", lambda: lost(plane, scheduler) == set())
+    led = kill_at_random(plane, lockstep, random.Random("kills"))
+    for scheduler in BOTH:
+        settle(plane, scheduler)
     assert led >= LEADERS_KILLED
+    for scheduler in BOTH:
+        check_writes(plane, scheduler, since)
 
-    wrote = [event for event in writes(plane, since) if target(event) == "podgroups"]
+
+def settle(plane: ControlPlane, scheduler: Scheduler) -> None:
+    """Wait until every replica is whole, with its group and no other."""
+    name, groups = scheduler.provider, scheduler.groups
+    plane.wait("all whole", lambda: len(plane.lws.whole(name, 2)) == REPLICAS, 120, 0.5)
+    plane.wait("one group a replica", lambda: len(plane.api.items(groups)) == REPLICAS, 60)
+    plane.wait("every pod's group is there", lambda: lost(plane, scheduler) == set())
+
+
+def check_writes(plane: ControlPlane, scheduler: Scheduler, since: int) -> None:
+    """Check that every group was created once, and that nothing else was written to one but touches."""
+    api_group = scheduler.groups.version.partition("/")[0]
+    wrote = [event for event in writes(plane, since) if event["objectRef"].get("apiGroup") == api_group]
     made = Counter(name_of(event) for event in wrote if event["verb"] == "create" and code(event) != CUT_OFF)
     assert set(made.values()) == {1}
     assert {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)} <= set(made)
@@ -83,10 +98,12 @@ def kill_at_random(plane: ControlPlane, lockstep: Lockstep, luck: random.Random)
     """Kill one of two reconcilers at a time while replicas are added and rolled; how often that was the leader."""
     led = 0
     for turn in range(KILLS):
-        plane.lws.scale("vllm", 3 + turn)
+        spec: Json = {"replicas": 3 + turn // 2}
         if turn % 5 == 4:
-            template = {"workerTemplate": {"metadata": {"annotations": {"example.com/turn": str(turn)}}}}
-            plane.lws.change("vllm", {"leaderWorkerTemplate": template})
+            template = {"metadata": {"annotations": {"example.com/turn": str(turn)}}}
+            spec["leaderWorkerTemplate"] = {"workerTemplate": template}
+        for scheduler in BOTH:
+            plane.lws.change(scheduler.provider, spec)
         plane.wait("one leads", lambda: leads(lockstep, 0) or leads(lockstep, 1), 60, 0.05)
         time.sleep(luck.uniform(0, 1))
         victim = luck.randrange(2)
@@ -107,5 +124,5 @@ def leads(lockstep: Lockstep, number: int) -> bool:
 
 def lost(plane: ControlPlane, scheduler: Scheduler) -> set[str]:
     """Groups that pods are stamped with and that don't exist."""
-    stamped = {pod["metadata"]["labels"]["lockstep.dev/group"] for pod in plane.lws.pods("vllm")}
+    stamped = {pod["metadata"]["labels"]["lockstep.dev/group"] for pod in plane.lws.pods(scheduler.provider)}
     return stamped - {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)}

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tests.cluster.lockstep import LockstepFactory
     from tests.cluster.resources import Json
 
+Sets = dict[str, dict[str, Any]]
+"""What is different about each LWS, by its name."""
+
 NODES = ["n1", "n2", "n3", "n4"]
 GANG = "lockstep.dev/gang"
 LWS_GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -49,18 +52,30 @@ def plane(shared_plane: ControlPlane) -> ControlPlane:
     return shared_plane
 
 
-def pods_without_lockstep(plane: ControlPlane, **lws: Any) -> dict[str, Json]:
-    """Create an LWS while Lockstep is not there; what its four pods look like, by name."""
-    plane.lws.create("vllm", 2, 2, **lws)
-    found = plane.wait("four pods", lambda: four_pods(plane, **lws))
+def pods_without_lockstep(plane: ControlPlane, sets: Sets) -> dict[str, Json]:
+    """Create LWS while Lockstep is not there; what their pods look like, by name."""
+    create(plane, sets)
+    found = plane.wait("all pods", lambda: all_pods(plane, sets))
     plane.reset()
     return found or {}
 
 
-def four_pods(plane: ControlPlane, namespace: str = "default", **_: Any) -> dict[str, Json] | None:
-    """The four pods of the LWS, but for what always differs; None while there are fewer."""
-    pods = {pod["metadata"]["name"]: stable(pod) for pod in plane.lws.pods("vllm", namespace)}
-    return pods if len(pods) == 4 else None
+def create(plane: ControlPlane, sets: Sets) -> None:
+    """Create LWS of two replicas of two."""
+    for name, difference in sets.items():
+        plane.lws.create(name, 2, 2, **difference)
+
+
+def all_pods(plane: ControlPlane, sets: Sets) -> dict[str, Json] | None:
+    """All their pods, but for what always differs; None while there are fewer."""
+    pods = [pod for name, lws in sets.items() for pod in plane.lws.pods(name, lws.get("namespace", "default"))]
+    return {pod["metadata"]["name"]: stable(pod) for pod in pods} if len(pods) == 4 * len(sets) else None
+
+
+def hold_untouched(plane: ControlPlane, sets: Sets, expected: dict[str, Json]) -> None:
+    """See that all pods come, and that they are and stay what they were without Lockstep."""
+    plane.wait("all pods", lambda: all_pods(plane, sets))
+    plane.holds("the same pods", lambda: all_pods(plane, sets) == expected, 3)
 
 
 def stable(pod: Json) -> Json:
@@ -73,34 +88,27 @@ def stable(pod: Json) -> Json:
     return {"metadata": metadata, "spec": spec}
 
 
-@pytest.mark.parametrize(
-    "lws",
-    [
-        {"scheduler": "nobody-configured-me"},
-        {"pod_metadata": {"labels": {GANG: "off"}}},
-        {"pod_metadata": {"labels": {GANG: "off"}}, "scheduler": "volcano"},
-    ],
-    ids=["a scheduler that nobody configured", "opted out", "opted out of a scheduler whose pods can be stamped later"],
-)
-def test_untouched_byte_by_byte(plane: ControlPlane, run_lockstep: LockstepFactory, lws: dict[str, Any]) -> None:
-    """The pods are the same as on a cluster without Lockstep, and nothing is made or said for them."""
-    expected = pods_without_lockstep(plane, **lws)
+def test_untouched_byte_by_byte(plane: ControlPlane, run_lockstep: LockstepFactory) -> None:
+    """Opted out, or of a scheduler that nobody configured: the same pods as without Lockstep, and nothing is said."""
+    opted_out = {"labels": {GANG: "off"}}
+    sets: Sets = {
+        "stranger": {"scheduler": "nobody-configured-me"},
+        "quiet": {"pod_metadata": opted_out},
+        "quiet-volcano": {"pod_metadata": opted_out, "scheduler": "volcano"},
+    }
+    expected = pods_without_lockstep(plane, sets)
     run_lockstep(plane)
     since = plane.audit.offset()
-    plane.lws.create("vllm", 2, 2, **lws)
-    plane.wait("four pods", lambda: four_pods(plane))
-    plane.holds("the same pods", lambda: four_pods(plane) == expected, 4)
+    create(plane, sets)
+    hold_untouched(plane, sets, expected)
     assert writes(plane, since) == []
 
 
-@pytest.mark.parametrize("scheduler", [None, "volcano"], ids=["native", "volcano"])
-def test_a_namespace_that_is_opted_out(
-    plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: str | None
-) -> None:
+def test_a_namespace_that_is_opted_out(plane: ControlPlane, run_lockstep: LockstepFactory) -> None:
     """The webhook is not called there by its namespaceSelector, and the reconciler neither repairs nor complains."""
-    namespace = f"quiet-{scheduler or 'native'}"
-    plane.create_namespace(namespace, {GANG: "off"})
-    expected = pods_without_lockstep(plane, namespace=namespace, scheduler=scheduler)
+    plane.create_namespace("quiet", {GANG: "off"})
+    sets: Sets = {"native": {"namespace": "quiet"}, "volcano": {"namespace": "quiet", "scheduler": "volcano"}}
+    expected = pods_without_lockstep(plane, sets)
     lockstep = run_lockstep(plane)
     selector = {"matchExpressions": [{"key": GANG, "operator": "NotIn", "values": ["off"]}]}
     ca = plane.certificates.ca.read_bytes()
@@ -110,20 +118,18 @@ def test_a_namespace_that_is_opted_out(
 
     plane.lws.create("loud", 1, 2)
     plane.wait("elsewhere it is called", lambda: plane.api.items(NATIVE_GROUPS, "default"))
-    plane.lws.create("vllm", 2, 2, namespace=namespace, scheduler=scheduler)
-    plane.wait("four pods", lambda: four_pods(plane, namespace))
-    plane.holds("the same pods", lambda: four_pods(plane, namespace) == expected, 4)
+    create(plane, sets)
+    hold_untouched(plane, sets, expected)
     assert {event["objectRef"]["namespace"] for event in writes(plane, since)} == {"default"}
 
 
 def test_c03_volcano_alone_is_configured(plane: ControlPlane, run_lockstep: LockstepFactory) -> None:
     """Pods of the default scheduler are nobody's then: admitted unchanged, no group."""
-    expected = pods_without_lockstep(plane)
+    expected = pods_without_lockstep(plane, {"vllm": {}})
     run_lockstep(plane, configuration={"schedulers": {"volcano": "volcano"}})
     since = plane.audit.offset()
-    plane.lws.create("vllm", 2, 2)
-    plane.wait("four pods", lambda: four_pods(plane))
-    plane.holds("the same pods", lambda: four_pods(plane) == expected, 4)
+    create(plane, {"vllm": {}})
+    hold_untouched(plane, {"vllm": {}}, expected)
     assert writes(plane, since) == []
     assert not plane.api.items(VOLCANO_GROUPS)
 
@@ -146,27 +152,23 @@ def test_gate_off(gates_off: ControlPlane, run_lockstep: LockstepFactory) -> Non
     assert not any("schedulingGroup" in pod["spec"] for pod in gates_off.lws.pods("vllm"))
 
 
-@pytest.mark.parametrize("scheduler", ["volcano", None], ids=["volcano", "default scheduler"])
-def test_c17_lws_own_volcano_provider_is_on(
-    lws_does_it: ControlPlane, run_lockstep: LockstepFactory, scheduler: str | None
-) -> None:
-    """Not one byte of ours on LWS's pods or groups; that we stand down is said once."""
+def test_c17_lws_own_volcano_provider_is_on(lws_does_it: ControlPlane, run_lockstep: LockstepFactory) -> None:
+    """Not one byte of ours on LWS's pods or groups, whichever scheduler; that we stand down is said once a set."""
     plane = lws_does_it
-    plane.reset()
-    expected = pods_without_lockstep(plane, scheduler=scheduler)
+    sets: Sets = {"volcano": {"scheduler": "volcano"}, "default": {}}
+    expected = pods_without_lockstep(plane, sets)
     run_lockstep(plane)
     since = plane.audit.offset()
-    plane.lws.create("vllm", 2, 2, scheduler=scheduler)
-    plane.wait("four pods", lambda: four_pods(plane))
-    plane.wait("it is said", lambda: said(plane, "GroupOfOther"))
-    plane.holds("the same pods", lambda: four_pods(plane) == expected, 4)
+    create(plane, sets)
+    plane.wait("it is said", lambda: all(said(plane, "GroupOfOther", name) for name in sets))
+    hold_untouched(plane, sets, expected)
     assert all(LWS_GROUP_NAME in pod["metadata"]["annotations"] for pod in plane.api.items(PODS))
     assert not any("lockstep.dev" in str(pod) for pod in expected.values())
 
-    groups = plane.wait("LWS's groups", lambda: plane.api.items(VOLCANO_GROUPS))
-    assert len(groups) == 2
+    groups = plane.wait("LWS's groups", lambda: len(found := plane.api.items(VOLCANO_GROUPS)) == 4 and found) or []
     for group in groups:
         assert {entry["manager"] for entry in group["metadata"]["managedFields"]} == {"lws"}
         assert "lockstep.dev" not in str(group)
     assert not plane.api.items(NATIVE_GROUPS)
-    assert [(event["verb"], event["objectRef"]["resource"]) for event in writes(plane, since)] == [("create", "events")]
+    written = [(event["verb"], event["objectRef"]["resource"]) for event in writes(plane, since)]
+    assert written == [("create", "events")] * 2
