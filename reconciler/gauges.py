@@ -29,6 +29,11 @@ class Findings(Collector):
             else:
                 self._outcomes[key] = outcome
 
+    def clear(self) -> None:
+        """Forget everything: another process leads and finds out from now on."""
+        with self._lock:
+            self._outcomes.clear()
+
     def outcomes(self) -> dict[Key, Outcome]:
         """Copy the outcomes out."""
         with self._lock:

@@ -84,13 +84,19 @@ class Reconciler:
         self._clock: Clock = SystemClock()
         self._cache = Cache()
         self._queue: WorkQueue[Key] = WorkQueue(clock=self._clock)
+        self._findings = Findings(self.meters.registry)
         self._elector = Elector(
-            api, settings.lease, identity, durations=settings.durations, on_gained=self._take_over, clock=self._clock
+            api,
+            settings.lease,
+            identity,
+            durations=settings.durations,
+            on_gained=self._take_over,
+            on_lost=self._findings.clear,
+            clock=self._clock,
         )
         fenced = FencedApi(api, self._elector.fence, self.meters, longest=settings.durations.write)
         self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
         self._writer = Writer(fenced, self._cache, self._recorder)
-        self._findings = Findings(self.meters.registry)
         self._providers = configuration.providers()
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._discovery = Discovery(api, kinds, on_change=self._served, every=settings.discovery)

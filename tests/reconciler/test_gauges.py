@@ -44,3 +44,12 @@ def test_outcomes_are_copied_out() -> None:
     findings.note(("a", "x-0"), Outcome(provider="native"))
     findings.outcomes().clear()
     assert findings.outcomes() == {("a", "x-0"): Outcome(provider="native")}
+
+
+def test_a_process_that_leads_no_longer_reports_nothing() -> None:
+    """Two processes must not both count the same pods."""
+    registry = CollectorRegistry()
+    findings = Findings(registry)
+    findings.note(("a", "x-0"), Outcome(provider="native", unstamped=2))
+    findings.clear()
+    assert values(registry, "native") == [None] * 4
