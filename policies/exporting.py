@@ -106,5 +106,5 @@ def _bound(binding: BindingDocument, policy: str, actions: Sequence[Action]) -> 
 
 def _plain(document: PolicyDocument | BindingDocument) -> dict[str, Any]:
     """Give a document without the fields that are at their defaults."""
-    plain: dict[str, Any] = msgspec.to_builtins(document)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(document))
     return plain
