@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from policies.admission import ObjectParams, ParamKind, Policy, admission_of, load_policies
+from policies.exporting import STATIC, export_static
 from policies.fixtures import read_fixture
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.resources import (
@@ -21,13 +22,12 @@ from tests.cluster.resources import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from tests.cluster.verdicts import Asker, Complaint, install, type_checked
+from tests.cluster.verdicts import BINDINGS, Asker, Complaint, install, type_checked
 from tests.policies.admission.scenarios import DATA, Scenario, scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tests.cluster.control_plane import PlaneFactory
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "policies"
@@ -38,7 +38,7 @@ RECORDED_VERSION = "scheduling.k8s.io/v1alpha2"
 """What 1.37 serves, and what the scenarios were recorded with."""
 
 REFUSED_BEFORE = "workload-templates-well-formed.lockstep.dev"
-"""The API server's own validation refuses what this one is about, in other words: it is for files and older clusters."""
+"""The API server's own validation refuses what this one is about, in other words: it is for files."""
 
 KEPT = "lockstep.dev/kept"
 """A finalizer: an object whose owner does not exist is collected within seconds."""
@@ -54,6 +54,11 @@ class Case:
     ours: frozenset[Complaint] = field(default_factory=frozenset)
 
     @property
+    def space(self) -> str:
+        """Its namespace."""
+        return str(self.content["metadata"]["namespace"])
+
+    @property
     def resource(self) -> Resource:
         """Where to send it."""
         found = admission_of(self.content)
@@ -61,31 +66,57 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def plane(start_plane: PlaneFactory) -> ControlPlane:
-    """An API server that knows all kinds that its version or our tests bring, and nothing that changes objects."""
-    options = Options(
-        runtime_config={"scheduling.k8s.io/v1beta1": "true"}, scheduler=False, kwok=False, lws=False, volcano=True
-    )
-    plane = start_plane(options)
-    folder = plane.layout.binaries / "crds"
-    plane.register_kinds(folder / "scheduling.x-k8s.io_podgroups.yaml")
-    if not plane.serves(LEADER_WORKER_SETS):
-        plane.register_kinds(folder / "leaderworkerset.x-k8s.io_leaderworkersets.yaml")
-    return plane
+def plane(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """An API server that knows all kinds that its version or our tests bring, and nothing that changes objects.
+
+    It has our policies from the start as well, from a folder, and these warn.
+    """
+    folder = tmp_path_factory.mktemp("plane")
+    plane = ControlPlane(binaries, folder, Options(scheduler=False, kwok=False, lws=False, volcano=True))
+    flag = f"--admission-control-config-file={_static_configuration(folder)}"
+    plane._processes["kube-apiserver"].command.append(flag)
+    with plane:
+        crds = plane.layout.binaries / "crds"
+        plane.register_kinds(crds / "scheduling.x-k8s.io_podgroups.yaml")
+        if not plane.serves(LEADER_WORKER_SETS):
+            plane.register_kinds(crds / "leaderworkerset.x-k8s.io_leaderworkersets.yaml")
+        yield plane
+
+
+def _static_configuration(folder: Path) -> Path:
+    """Write what `lockstep policy export static` gives, and the API server's configuration that reads it."""
+    manifests = folder / "static"
+    manifests.mkdir()
+    policies = [policy for path in RULES for policy in load_policies(path.read_text(), path.name)]
+    (manifests / "policies.yaml").write_text(yaml.safe_dump_all(export_static(policies, ["Warn"])))
+    plugin = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyConfiguration",
+        "staticManifestsDir": str(manifests),
+    }
+    configuration = {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "ValidatingAdmissionPolicy", "configuration": plugin}],
+    }
+    path = folder / "admission.yaml"
+    path.write_text(yaml.safe_dump(configuration))
+    return path
 
 
 def test_the_api_server_takes_every_rule_and_agrees_on_every_fixture(plane: ControlPlane) -> None:
-    """Accepted without a type-check warning; then each fixture gets the same verdicts and messages, warned and denied."""
+    """Each fixture gets the same verdicts and messages: from files, warned, and denied; no type-check warning."""
     texts = [path.read_text() for path in RULES]
     policies = [policy for path, text in zip(RULES, texts, strict=True) for policy in load_policies(text, path.name)]
     documents = [document for text in texts for document in yaml.safe_load_all(text)]
     cases = list(_fixture_cases(policies))
     _prepare(plane, cases)
     asker = Asker(plane)
+    _agree(plane, asker, cases, denied=False, static=True)
 
     install(plane, documents, ["Warn"])
     warnings = plane.wait("types are checked", lambda: {item.name: type_checked(plane, item.name) for item in policies})
-    assert warnings == dict.fromkeys(warnings, [])
+    assert [name for name, found in warnings.items() if found] == []
     _agree(plane, asker, cases, denied=False)
 
     install(plane, documents, ["Deny"])
@@ -94,7 +125,7 @@ def test_the_api_server_takes_every_rule_and_agrees_on_every_fixture(plane: Cont
     assert told == {policy.name for policy in policies} - {REFUSED_BEFORE}
 
 
-def _agree(plane: ControlPlane, asker: Asker, cases: list[Case], *, denied: bool) -> set[str]:
+def _agree(plane: ControlPlane, asker: Asker, cases: list[Case], *, denied: bool, static: bool = False) -> set[str]:
     """Ask about all cases until the API server has taken up the policies; give the names of those that reached them."""
     reached: set[str] = set()
 
@@ -109,7 +140,11 @@ def _agree(plane: ControlPlane, asker: Asker, cases: list[Case], *, denied: bool
                 continue
             reached.add(case.name)
             told = filter(None, [answer.denial]) if denied else answer.complaints
-            theirs = frozenset((policy, _comparable(message)) for policy, message in told)
+            theirs = frozenset(
+                (policy.removesuffix(STATIC), _comparable(message))
+                for policy, message in told
+                if policy.endswith(STATIC) == static
+            )
             if theirs != case.ours and not (denied and theirs and theirs <= case.ours):
                 found[case.name] = {"ours": sorted(case.ours), "theirs": sorted(theirs)}
         assert not found, found
@@ -159,7 +194,8 @@ def _prepare(plane: ControlPlane, cases: list[Case]) -> None:
     )
     for case in cases:
         if case.old and plane.serves(case.resource):
-            stored = plane.api.create(case.resource, case.old, case.old["metadata"]["namespace"])
+            # Policies that have just been deleted stay in force for a moment.
+            stored = plane.wait(f"{case.name} is there", lambda c=case: plane.api.create(c.resource, c.old, c.space))  # type: ignore[misc]
             if case.resource.kind == "Pod":
                 # The API server has put a volume in, and lets no volume change.
                 case.content = {**case.content, "spec": stored["spec"]}
@@ -167,6 +203,7 @@ def _prepare(plane: ControlPlane, cases: list[Case]) -> None:
 
 def test_the_api_server_agrees_on_the_scenarios(plane: ControlPlane) -> None:
     """The recorded scenarios that 1.37 can be asked about: drafted policies, with parameters, warned."""
+    plane.api.request("DELETE", BINDINGS.collection(), {})
     texts = [path.read_text().replace(RECORDED_VERSION, GANG_VERSION) for path in sorted(DATA.glob("0[1-6]-*.yaml"))]
     policies = [policy for text in texts for policy in load_policies(text, "draft")]
     plane.api.create(NAMESPACES, NAMESPACES.make("gang-system"))
