@@ -81,12 +81,12 @@ class Asker:
         url = f"{self._server}{path}?dryRun=All"
         answer = self._pool.request(method, url, body=body, headers=self._headers)
         warnings = [text for value in answer.headers.getlist("Warning") for text in _HEADER.findall(value)]
-        told = frozenset(found.groups() for text in warnings if (found := _WARNING.fullmatch(_unquoted(text))))
+        told = frozenset((found[1], found[2]) for text in warnings if (found := _WARNING.fullmatch(_unquoted(text))))
         if answer.status < 300:
             return Answer(reached=True, complaints=told)
         message = json.loads(answer.data)["message"]
         found = _DENIAL.search(message)
-        return Answer(found is not None, told, found.groups() if found else None, message)
+        return Answer(found is not None, told, (found[1], found[2]) if found else None, message)
 
 
 def install(plane: ControlPlane, documents: Iterable[Json], actions: list[str]) -> None:
