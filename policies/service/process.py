@@ -12,7 +12,7 @@ from policies.service.front import REVIEW_SECONDS, Front
 from policies.service.telemetry import Telemetry
 from serving.bridge import WsgiBridge
 from serving.health import Health
-from serving.logs import LineWriter
+from serving.logs import LineHandler, LineWriter
 
 MOST_FOREIGN_CALLS: Final = 250_000
 """Each call of a function of ours from the CEL engine loses up to 200 bytes for good: 50 MB, then a fresh process."""
@@ -40,6 +40,8 @@ class PolicyService:
         self.telemetry.watch("lockstep_policy_foreign_calls", "Calls that cost memory for good.", calls)
         desk = self._make_desk(self)
         app = create_app(desk, self.health, self.telemetry.render, self.telemetry.count)
+        app.logger.handlers[:] = [LineHandler(self.telemetry.writer)]
+        app.logger.propagate = False
         return Front(WsgiBridge(app), self.telemetry, self._retire)
 
     def make_state_application(self) -> WsgiBridge:

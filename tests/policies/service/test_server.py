@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from tests.webhook.serving import Answer, Served, ask
 
 YAML = "application/yaml"
 JSON = "application/json"
-GROUP = fixture("podgroup_minimum_positive/allowed_of_others.yaml").partition("\n---\n")[0]
+GROUP = fixture("podgroup_minimum_positive/allowed.yaml").partition("\n---\n")[0]
 
 
 def _many(count: int) -> bytes:
@@ -46,9 +47,11 @@ def test_it_answers_over_tls(service: Served) -> None:
 def test_no_payload_is_logged(service: Served) -> None:
     """A line per review: route, status, time."""
     _review(service, b"kind: Secret\napiVersion: v1\nmetadata: {name: hunter2}\n")
-    text = service.log.read_text()
-    assert '"route":"/v1/review"' in text
-    assert "hunter2" not in text
+    end = time.monotonic() + 10
+    while not any(line.get("route") == "/v1/review" for line in service.lines()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert "hunter2" not in service.log.read_text()
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -114,20 +117,21 @@ def test_a_review_that_takes_too_long_is_answered_all_the_same(service: Served) 
 
 
 def test_a_long_review_holds_up_neither_health_nor_admissions(service: Served) -> None:
-    """A thousand manifests are judged while the API server gets its answers."""
+    """Nearly two thousand manifests are judged while the API server gets its answers."""
     answers: list[Answer] = []
-    thread = threading.Thread(target=lambda: answers.append(_review(service, _many(1000))))
+    thread = threading.Thread(target=lambda: answers.append(_review(service, _many(1900))))
     admitted = (REVIEWS / "validate-create-vllm-leader.json").read_bytes()
-    slowest, asked = 0.0, 0
+    slowest, beside = 0.0, 0
     thread.start()
     while thread.is_alive():
         started = time.monotonic()
         assert service.ask("GET", "/healthz").status == 200
-        assert service.ask("POST", "/validate?timeout=2s", admitted, content_type=JSON).status == 200
-        slowest, asked = max(slowest, time.monotonic() - started), asked + 1
+        assert service.ask("POST", "/validate?timeout=5s", admitted, content_type=JSON).status == 200
+        slowest, beside = max(slowest, time.monotonic() - started), beside + thread.is_alive()
     thread.join()
-    assert (answers[0].status, asked > 3) == (200, True)
-    assert slowest < 3
+    assert answers[0].status == 200
+    assert beside > 2
+    assert slowest < 5
 
 
 def test_too_many_reviews_at_once_are_told_to_wait(service: Served) -> None:
@@ -153,6 +157,18 @@ def test_one_connection_serves_many_requests(service: Served) -> None:
         assert ask(client, "POST", "/v1/review", b"{", content_type=YAML).status == 400
         assert ask(client, "GET", "/v1/policies").status == 200
     client.close()
+
+
+def test_a_worker_that_ends_is_replaced(pair_folder: Path) -> None:
+    """As one does that the engine has lost too much memory in: the others' requests go to the next."""
+    with running_service(pair_folder) as served:
+        first = served.worker()
+        os.kill(first, signal.SIGTERM)
+        end = time.monotonic() + 30
+        while Path(f"/proc/{first}").exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert _review(served, GROUP.encode()).status == 200
 
 
 DEAD_CLUSTER = """
