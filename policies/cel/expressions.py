@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from policies.cel.checking import level_of, literal, of_json, refuse_differences, refuse_lost_tests, with_optionals
+from policies.cel.checking import level_of, refuse_differences, refuse_lost_tests
 from policies.cel.environment import Activation, Program, Value, activate, check, program
 from policies.cel.errors import Failure, RefusedError
 from policies.cel.growth import STEPS, Loops, growth_of, loops_of
+from policies.cel.kinds import literal, of_json, with_optionals
 from policies.cel.lowering import FOREIGN_PREFIX, bind, lower, numbered
 from policies.cel.scopes import VARIABLES, declarations
 from policies.cel.syntax import Call, Constant, Ident, Node, Select, Tree, Type, depth_of, walk

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from policies.cel.checking import BINDING
 from policies.cel.errors import RefusedError
 from policies.cel.functions import BOOL, DOUBLE, INT
+from policies.cel.kinds import BINDING
 from policies.cel.syntax import (
     Call,
     Constant,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-from policies.cel.checking import BINDING, clauses, literal
 from policies.cel.functions import DYN, OPTIONAL, QUANTITY_FUNCTIONS, STRING
+from policies.cel.kinds import BINDING, clauses, literal
 from policies.cel.scopes import SHAPES
 from policies.cel.syntax import Call, Constant, Ident, ListLiteral, Loop, Node, Select, Tree, Type, rebuild
 
