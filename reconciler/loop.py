@@ -68,7 +68,12 @@ class Life(msgspec.Struct):
 
 
 class Reconciler:
-    """Keeps one group object per replica. Start it once; stop it once."""
+    """Keeps one group object per replica. Start it once; stop it once.
+
+    Attributes:
+        meters: what is counted.
+        fenced: the API as the leader may use it; whoever writes beside the reconciler writes through it.
+    """
 
     def __init__(
         self,
@@ -94,9 +99,9 @@ class Reconciler:
             on_lost=self._findings.clear,
             clock=self._clock,
         )
-        fenced = FencedApi(api, self._elector.fence, self.meters, longest=settings.durations.write)
-        self._recorder = Recorder(fenced, instance=identity, meters=self.meters)
-        self._writer = Writer(fenced, self._cache, self._recorder)
+        self.fenced = FencedApi(api, self._elector.fence, self.meters, longest=settings.durations.write)
+        self._recorder = Recorder(self.fenced, instance=identity, meters=self.meters)
+        self._writer = Writer(self.fenced, self._cache, self._recorder)
         self._providers = configuration.providers()
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._discovery = Discovery(api, kinds, on_change=self._served, every=settings.discovery)
@@ -139,6 +144,10 @@ class Reconciler:
         self._discovery.stop()
         for watch in self._all_watches():
             watch.stop()
+
+    def leads(self) -> bool:
+        """Tell whether this process is the writer now."""
+        return self._elector.fence.held()
 
     def alive(self) -> dict[str, str]:
         """Check what a restart would mend: watches that hang, threads that have ended."""
