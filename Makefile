@@ -9,6 +9,8 @@ GO_STAMP := $(VENV)/go-there
 BROWSER_STAMP := $(VENV)/browser-there
 # Debian's packages are installed as root.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# The last line of `make cluster` is for scripts, also with `make -C`.
+MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .PHONY: help demo test check format bench cluster coverage render lock clean
@@ -21,7 +23,7 @@ demo: $(STAMP) $(GO_STAMP) ## the deadlock of ten replicas on four nodes, withou
 
 test: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests, those on the real control plane included
 	@python -m tests.cluster.build > /dev/null
-	python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(STAMP) ## style, types and import rules
 	ruff check .

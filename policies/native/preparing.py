@@ -143,7 +143,7 @@ class _Preparing:
             self.dropped.append(problem(path, DROPPED, "be a field that the API server knows", value))
             return False
         gate = field.get("x-gate")
-        if gate is None or self._target.enabled(gate) or stored:
+        if gate is None or self._target.enabled(gate) or stored is not None:
             return True
         self.dropped.append(problem(path, DROPPED, f"be left out while the gate {gate} is off", value))
         return False

@@ -79,16 +79,28 @@ def settle(plane: ControlPlane, scheduler: Scheduler) -> None:
 
 def check_writes(plane: ControlPlane, scheduler: Scheduler, since: int) -> None:
     """Check that every group was created once, and that nothing else was written to one but touches."""
-    api_group = scheduler.groups.version.partition("/")[0]
-    wrote = [event for event in writes(plane, since) if event["objectRef"].get("apiGroup") == api_group]
+    live = {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)}
+    # A creation whose caller was killed is logged as cut off, whether it was stored or not.
+    plane.wait(
+        "the audit log tells of every group", lambda: live <= set(map(name_of, created(plane, scheduler, since)))
+    )
+    wrote = written(plane, scheduler, since)
     made = Counter(name_of(event) for event in wrote if event["verb"] == "create" and code(event) != CUT_OFF)
     assert set(made.values()) == {1}
-    # A creation whose caller was killed is logged as cut off, whether it was stored or not.
-    tried = {name_of(event) for event in wrote if event["verb"] == "create"}
-    assert {group["metadata"]["name"] for group in plane.api.items(scheduler.groups)} <= tried
     assert [event for event in wrote if event["verb"] == "create" and code(event) not in (CREATED, CUT_OFF)] == []
     touches = [event for event in wrote if event["verb"] != "create"]
     assert [event for event in touches if scheduler is NATIVE or not is_touch(event)] == []
+
+
+def written(plane: ControlPlane, scheduler: Scheduler, since: int) -> list[Json]:
+    """Everything a reconciler tried to write to groups of a scheduler."""
+    api_group = scheduler.groups.version.partition("/")[0]
+    return [event for event in writes(plane, since) if event["objectRef"].get("apiGroup") == api_group]
+
+
+def created(plane: ControlPlane, scheduler: Scheduler, since: int) -> list[Json]:
+    """Every creation of a group of a scheduler."""
+    return [event for event in written(plane, scheduler, since) if event["verb"] == "create"]
 
 
 def is_touch(event: Json) -> bool:
