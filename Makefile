@@ -9,8 +9,6 @@ GO_STAMP := $(VENV)/go-there
 BROWSER_STAMP := $(VENV)/browser-there
 # Debian's packages are installed as root.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-# The last line of `make cluster` is for scripts, also with `make -C`.
-MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .PHONY: help demo test check format bench cluster coverage render lock clean
