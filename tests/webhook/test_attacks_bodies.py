@@ -71,7 +71,7 @@ def test_c59_many_large_bodies_at_once(server: Served) -> None:
             _push(connection, body[60_000 : 2 << 20])
         most = server.resident_kib() - before
         assert server.mutate(review(leader_pod())).status == 200
-    # Held whole it would be 128 MiB; held are 8 bodies, and what each connection has read ahead: 49 to 75 MiB were seen.
+    # Held whole it would be 128 MiB. Held are 8 bodies and what each connection has read ahead: 49 to 75 MiB were seen.
     assert most < 96 << 10
 
 
