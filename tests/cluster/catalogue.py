@@ -56,6 +56,26 @@ def _crd(module: str, name: str) -> Asset:
     return Asset(f"crds/{name}", module, (f"config/crd/bases/{name}",))
 
 
+def _joined_crds(name: str, module: str, folder: str, kinds: tuple[str, ...]) -> Asset:
+    return Asset(f"crds/{name}.yaml", module, tuple(f"{folder}/{kind}.yaml" for kind in kinds))
+
+
+_KOORDINATOR = "github.com/koordinator-sh/koordinator"
+# All it ships: the plugins of its usual profile watch most of them, and not being served is an error to each.
+_KOORDINATOR_KINDS = (
+    "analysis.koordinator.sh_recommendations",
+    "config.koordinator.sh_clustercolocationprofiles",
+    "quota.koordinator.sh_elasticquotaprofiles",
+    "scheduling.koordinator.sh_devices",
+    "scheduling.koordinator.sh_podmigrationjobs",
+    "scheduling.koordinator.sh_reservations",
+    "scheduling.sigs.k8s.io_elasticquotas",
+    "scheduling.sigs.k8s.io_podgroups",
+    "slo.koordinator.sh_nodemetrics",
+    "slo.koordinator.sh_nodeslos",
+    "topology.node.k8s.io_noderesourcetopologies",
+)
+
 COMPONENTS = (
     Component(
         "kubernetes",
@@ -90,6 +110,15 @@ COMPONENTS = (
             _crd("sigs.k8s.io/scheduler-plugins", "scheduling.x-k8s.io_podgroups.yaml"),
             # The controller ends after two minutes where this one is not served.
             _crd("sigs.k8s.io/scheduler-plugins", "scheduling.x-k8s.io_elasticquotas.yaml"),
+        ),
+    ),
+    Component(
+        "koordinator",
+        (Command(f"{_KOORDINATOR}/cmd/koord-scheduler", "koord-scheduler", "koordinator"),),
+        (
+            _joined_crds("koordinator", _KOORDINATOR, "config/crd/bases", _KOORDINATOR_KINDS),
+            # A ConfigMap that holds the usual profile.
+            Asset("koordinator-scheduler.yaml", _KOORDINATOR, ("config/manager/scheduler-config.yaml",)),
         ),
     ),
     # Ours: what Kubernetes' own code makes of a quantity or a pod.
