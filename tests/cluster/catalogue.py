@@ -75,6 +75,13 @@ _KOORDINATOR_KINDS = (
     "slo.koordinator.sh_nodeslos",
     "topology.node.k8s.io_noderesourcetopologies",
 )
+_KAI = "github.com/NVIDIA/KAI-scheduler"
+_KAI_KINDS = (
+    "scheduling.run.ai_podgroups",
+    "scheduling.run.ai_queues",
+    "scheduling.run.ai_bindrequests",
+    "kai.scheduler_topologies",
+)
 
 COMPONENTS = (
     Component(
@@ -120,6 +127,11 @@ COMPONENTS = (
             # A ConfigMap that holds the usual profile.
             Asset("koordinator-scheduler.yaml", _KOORDINATOR, ("config/manager/scheduler-config.yaml",)),
         ),
+    ),
+    Component(
+        "kai",
+        tuple(Command(f"{_KAI}/cmd/{name}", name, f"kai-{name}") for name in ("scheduler", "binder", "podgrouper")),
+        (_joined_crds("kai", _KAI, "deployments/kai-scheduler/crds", _KAI_KINDS),),
     ),
     # Ours: what Kubernetes' own code makes of a quantity or a pod.
     Component("oracle", (Command(".", "oracle", "oracle"),)),
