@@ -5,11 +5,9 @@ import sys
 from typing import Final
 
 from lockstep.collecting import Collected
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, NOT_REACHABLE
 from lockstep.reading_cluster import collected_from, connect
 from lockstep.review import (
-    BAD_CONFIGURATION,
-    FINDINGS,
-    NOT_REACHABLE,
     add_common_arguments,
     fail,
     load_exceptions,

@@ -9,14 +9,13 @@ import msgspec
 import yaml
 
 from gangs import keys
+from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE
 from lockstep.manifests import BadManifest, Manifest, read_manifests
 from lockstep.rehearsal import Rehearsal, Stage
 from reconciler.objects import LeaderWorkerSet
 from schedulers.configuration import Configuration, Misconfigured, load_configuration
 from schedulers.contract import Provider
 
-WRONG_USAGE: Final = 2
-BAD_CONFIGURATION: Final = 4
 FEWEST: Final = 2
 """Pods of the smallest replica with a worker."""
 

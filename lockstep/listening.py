@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 
     from serving.addresses import Address
 
-NOT_REACHABLE = 3
-BAD_CONFIGURATION = 4
-
 
 def add_server_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Declare the options of a server; `required` says whether argparse asks for the certificate."""

@@ -10,6 +10,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from lockstep.exit_codes import BUG, INTERRUPTED
+
 COMMANDS = {
     "serve": "answer the API server's admission requests for pods",
     "reconcile": "keep one group object for each replica",
@@ -21,14 +23,11 @@ COMMANDS = {
     "certs": "make certificates for local use",
 }
 
-BUG = 5
-INTERRUPTED = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code.
 
-    0 fine, 1 findings, 2 wrong usage, 3 not reachable, 4 bad configuration, 5 a bug of ours.
+    See `lockstep.exit_codes`.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     args = _make_parser(words).parse_args(words)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from lockstep.review import FINDINGS, WRONG_USAGE, WrongUsage, fail, read_text
+from lockstep.exit_codes import FINDINGS, WRONG_USAGE
+from lockstep.review import WrongUsage, fail, read_text
 from policies.admission import BadPolicyError, load_policy_files
 from policies.linting import lint
 from policies.targets import GENERIC_WORKLOAD, NEWEST, BadTarget, parse_target

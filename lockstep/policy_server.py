@@ -6,7 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lockstep.listening import BAD_CONFIGURATION, NOT_REACHABLE, add_server_arguments, fail, listen
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, WRONG_USAGE
+from lockstep.listening import add_server_arguments, fail, listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from policies.targets import Target
     from reconciler.api import HttpApi
 
-WRONG_USAGE: Final = 2
 FIXTURES: Final = Path(__file__).parent.parent / "tests" / "policies"
 
 

@@ -7,7 +7,8 @@ from typing import Final
 
 import msgspec
 
-from lockstep.review import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE, WrongUsage, fail, read_text
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE
+from lockstep.review import WrongUsage, fail, read_text
 from policies.registry import Rule, all_rules, declared_rules
 from policies.testing import Outcome, fixture_files, run_fixtures
 

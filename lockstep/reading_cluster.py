@@ -3,14 +3,11 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from lockstep.collecting import Collected, collect
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE
 from reconciler.api import HttpApi, Misconfigured, load_api
 from reconciler.contract import CallFailed, Forbidden, Unauthorized
-
-NOT_REACHABLE: Final = 3
-BAD_CONFIGURATION: Final = 4
 
 
 def read_cluster(kubeconfig: Path | None, namespaces: Sequence[str]) -> Collected | int:

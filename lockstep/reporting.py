@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep.exit_codes import FINDINGS
 from policies.findings import Finding
 from policies.registry import all_rules
 from policies.reports.policy_reports import KINDS, policy_reports
@@ -25,7 +26,6 @@ from reconciler.report_objects import keep_reports
 log = logging.getLogger(__name__)
 
 LONGEST_AUDIT: Final = 240.0
-FINDINGS: Final = 1
 
 
 class _Audit(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE
 from policies.exceptions import NO_EXCEPTIONS, Exceptions, read_exceptions
 from policies.findings import Verdict
 from policies.objects import Subject
@@ -20,11 +21,6 @@ from policies.reports import FORMATS, Reviewed
 from policies.reviewing import review, snapshot_of
 from policies.snapshot import Snapshot
 from policies.targets import GENERIC_WORKLOAD, NEWEST, BadTarget, Target, parse_target
-
-FINDINGS: Final = 1
-WRONG_USAGE: Final = 2
-NOT_REACHABLE: Final = 3
-BAD_CONFIGURATION: Final = 4
 
 STANDARD_INPUT: Final = "-"
 MANIFESTS: Final = frozenset({".yaml", ".yml", ".json"})

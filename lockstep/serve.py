@@ -4,7 +4,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from lockstep.listening import BAD_CONFIGURATION, NOT_REACHABLE, add_server_arguments, fail, listen
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE
+from lockstep.listening import add_server_arguments, fail, listen
 
 if TYPE_CHECKING:
     from webhook.transport import Decide

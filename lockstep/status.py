@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, NOT_REACHABLE
 from lockstep.tables import table
 from reconciler.api import Misconfigured, load_api
 from reconciler.contract import Api, CallFailed, Forbidden, Unauthorized
@@ -17,10 +18,6 @@ from reconciler.overview import Entry, replica_entries
 from reconciler.snapshot import take_snapshot
 from schedulers.configuration import Configuration, load_configuration
 from schedulers.configuration import Misconfigured as BadConfiguration
-
-FINDINGS: Final = 1
-NOT_REACHABLE: Final = 3
-BAD_CONFIGURATION: Final = 4
 
 HEADINGS: Final = ("INDEX", "REVISION", "GROUP", "STATE", "PODS", "REASON")
 MOST_WORDS: Final = 160
