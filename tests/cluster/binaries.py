@@ -66,7 +66,8 @@ def _digest(*parts: str) -> str:
 
 def _key(component: Component) -> str:
     files = (path.read_text() for pattern in _FILES for path in sorted(component.folder.glob(pattern)))
-    return f"{component.name}-{_digest(_RECIPE, platform.system(), platform.machine(), repr(component), *files)}"
+    tags = [component.tags] if component.tags else []
+    return f"{component.name}-{_digest(_RECIPE, platform.system(), platform.machine(), repr(component), *tags, *files)}"
 
 
 @contextmanager
@@ -99,8 +100,8 @@ def _ensure_one(component: Component, root: Path, place: str) -> Path:
 
 def _build(component: Component, folder: Path, title: str) -> None:
     packages = [command.package for command in component.commands]
-    flags = ["-v", "-trimpath", "-p", str(toolchain.cores()), "-ldflags", component.ldflags, "-o", f"{folder}/"]
-    toolchain.run(["build", *flags, *packages], component.folder, folder / "build.log", title)
+    flags = ["-v", "-trimpath", "-p", str(toolchain.cores()), "-tags", component.tags, "-ldflags", component.ldflags]
+    toolchain.run(["build", *flags, "-o", f"{folder}/", *packages], component.folder, folder / "build.log", title)
     for command in component.commands:
         (folder / command.built_as).rename(folder / command.name)
     for asset in component.assets:

@@ -39,6 +39,8 @@ class Component:
     commands: tuple[Command, ...]
     assets: tuple[Asset, ...] = ()
     ldflags: str = "-s -w"
+    # Counted by the key itself, and only where there are any: what was built before there were tags stays found.
+    tags: str = field(default="", repr=False)
     # Not in the representation: a clone elsewhere builds the same.
     modules: Path = field(default=FOLDER, repr=False)
 
