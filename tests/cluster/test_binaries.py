@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_same_pin_in_another_clone_is_found(component: Component, tmp_path: Path
     moved = component.modules.rename(tmp_path / "moved")
     elsewhere = Component(component.name, component.commands, component.assets, modules=moved)
     assert cache.ensure((elsewhere,), tmp_path) == first
+
+
+def test_tags_choose_files_and_build_anew(component: Component, tmp_path: Path) -> None:
+    """Go build tags decide what comes out, so they are part of what a build is found by."""
+    first = cache.ensure((component,), tmp_path)
+    odd = '//go:build odd\n\npackage main\n\nfunc init() { println("odd") }\n'
+    (component.folder / "cmd" / "odd.go").write_text(odd)
+    tagged = cache.ensure((replace(component, tags="odd"),), tmp_path)
+    assert tagged != first
+    assert subprocess.run([tagged / "hello"], capture_output=True, check=True).stderr == b"odd\nhello\n"
 
 
 def test_component_that_was_tidied_away_is_built_again(component: Component, tmp_path: Path) -> None:
