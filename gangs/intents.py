@@ -5,8 +5,9 @@ Order: pod template, LWS, namespace, configuration; at each level the scheduler'
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -56,16 +57,39 @@ class Intent(msgspec.Struct, frozen=True):
         return tuple(word for word, value in zip(WORDS, values, strict=True) if value is not None)
 
 
+class OwnKey(msgspec.Struct, frozen=True):
+    """A scheduler's own label or annotation that says what one of our words says.
+
+    Attributes:
+        key: the key.
+        label: whether it is a label; an annotation otherwise.
+        form: turns its value into the word's text: `{},preferred` where the key itself says how a topology is meant.
+    """
+
+    key: str
+    label: bool = False
+    form: str = "{}"
+
+
+OwnKeys: TypeAlias = Mapping[str, Sequence[OwnKey]]
+"""Word -> the scheduler's own keys for it, the strongest first."""
+
+NO_KEYS: Final[OwnKeys] = MappingProxyType({})
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 class Level(msgspec.Struct, frozen=True):
-    """Annotations of one level.
+    """Annotations and labels of one level.
 
     Attributes:
         path: where they stand, as it is shown to a user (`leaderworkerset`, `pod`, `namespace`).
         annotations: all annotations of that object.
+        labels: all labels of that object.
     """
 
     path: str
     annotations: Mapping[str, str]
+    labels: Mapping[str, str] = NO_LABELS
 
 
 def parse_word(word: str, text: str) -> str | int | Topology | None:
@@ -80,12 +104,12 @@ def parse_word(word: str, text: str) -> str | int | Topology | None:
     return text if _SUBDOMAIN.fullmatch(text) else None
 
 
-def read_intent(levels: Sequence[Level], own_keys: Mapping[str, str], defaults: Intent) -> tuple[Intent, list[str]]:
+def read_intent(levels: Sequence[Level], own_keys: OwnKeys, defaults: Intent) -> tuple[Intent, list[str]]:
     """Read the words over all levels; a broken one is left out and told, and the next level counts.
 
     Args:
         levels: strongest first.
-        own_keys: word -> the scheduler's own annotation for it.
+        own_keys: the scheduler's own keys.
         defaults: what the configuration says.
 
     Returns:
@@ -94,7 +118,7 @@ def read_intent(levels: Sequence[Level], own_keys: Mapping[str, str], defaults: 
     problems: list[str] = []
     found: dict[str, str | int | Topology] = {}
     for word in WORDS:
-        for path, text in _texts(levels, word, own_keys):
+        for path, text in (told for level in levels for told in said(level, word, own_keys)):
             value = parse_word(word, text)
             if value is None:
                 problems.append(f'{path}: must {RULES[word]}, got "{text[:80]}"')
@@ -109,9 +133,12 @@ def merge(defaults: Intent, found: Mapping[str, object]) -> Intent:
     return msgspec.structs.replace(defaults, **{word.replace("-", "_"): value for word, value in found.items()})
 
 
-def _texts(levels: Iterable[Level], word: str, own_keys: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    candidates = [key for key in (own_keys.get(word), keys.WORD_PREFIX + word) if key is not None]
-    for level in levels:
-        for key in candidates:
-            if key in level.annotations:
-                yield f"{level.path}.metadata.annotations[{key}]", level.annotations[key]
+def said(level: Level, word: str, own_keys: OwnKeys = NO_KEYS) -> Iterator[tuple[str, str]]:
+    """Give each text that one level has for a word, the strongest first, with its field path."""
+    for own in own_keys.get(word, ()):
+        where, values = ("labels", level.labels) if own.label else ("annotations", level.annotations)
+        if own.key in values:
+            yield f"{level.path}.metadata.{where}[{own.key}]", own.form.format(values[own.key])
+    key = keys.WORD_PREFIX + word
+    if key in level.annotations:
+        yield f"{level.path}.metadata.annotations[{key}]", level.annotations[key]

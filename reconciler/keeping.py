@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from gangs import keys
-from gangs.intents import RULES
 from gangs.resources import ResourceError
 from reconciler.actions import Action, CreateGroup, LookAgain, PatchGroup, Say
 from reconciler.mending import fits_later
 from reconciler.objects import GroupObject
 from reconciler.replicas import NotYet, Sight, read_replica, read_words
+from reconciler.roll_calls import call_out
 from reconciler.rolls import Roll
-from reconciler.wanted import difference, group_object, owner_reference
+from reconciler.wanted import difference, group_object, owner_reference, value_at
 from schedulers.configuration import Configuration
 from schedulers.contract import GroupKind, HoldsDeleted, Provider, Replica
+
+WHY_MISSING: Final = (
+    "so this version has no such field, or its feature gate is off, or the group is older than the word"
+)
 
 STALE_GROUP: Final = 1.0
 """Seconds until a group in the way is looked at again, should its deletion not be seen."""
@@ -34,6 +38,7 @@ def keep_group(
         yield LookAgain(replica.seconds, replica.reason)
         return
     yield from write_group(sight, provider, replica, kind)
+    yield from call_out(sight, provider, roll, kind)
     yield from say_words(sight, provider, configuration, replica)
 
 
@@ -84,10 +89,14 @@ def release(live: GroupObject, provider: Provider, kind: GroupKind) -> Iterator[
 
 
 def say_words(sight: Sight, provider: Provider, configuration: Configuration, replica: Replica) -> Iterator[Action]:
-    """Say which intent words are broken, and which the scheduler can't honour."""
+    """Say which intent words are broken, and which are not honoured, with the nearest thing that there is."""
     for problem in read_words(sight, provider, configuration.defaults)[1]:
         yield Say("BadWord", problem, problem)
     for word in replica.intent.words():
-        if word not in provider.words:
-            message = f"{keys.WORD_PREFIX}{word}: {provider.title} has nothing of the kind ({RULES[word]})"
+        key, path = keys.WORD_PREFIX + word, provider.words.get(word)
+        if path is None:
+            message = f"{key}: {provider.title} has nothing of the kind; the nearest is {provider.nearest[word]}"
+            yield Say("WordNotHonoured", message, word)
+        elif path and sight.group is not None and value_at(sight.group.spec, path) is None:
+            message = f"{key}: {provider.title} has not taken it: its group has no spec.{path}, {WHY_MISSING}"
             yield Say("WordNotHonoured", message, word)

@@ -20,7 +20,7 @@ from reconciler.objects import (
     StatefulSet,
 )
 from reconciler.wanted import minimum_of
-from schedulers.contract import Arrival, Provider, Replica
+from schedulers.contract import Arrival, OwnSettings, Provider, Replica
 
 PATIENCE: Final = 2.0
 """Seconds to wait for a worker StatefulSet before the leader's size annotation is believed."""
@@ -124,17 +124,20 @@ def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, 
         late=why,
         priority_class=sight.leader.spec.priority_class_name,
         intent=read_words(sight, provider, defaults)[0],
+        own=read_settings(sight, provider),
     )
 
 
 def _minimum(sight: Sight, provider: Provider, size: int, *, late_workers: bool) -> int:
     workers = sight.own_workers()
+    # Where it counts that workers are bound, a minimum that stays raised while one isn't has the others evicted.
+    stays = provider.late_workers.arrival is Arrival.EXIST
     return late.minimum(
         size,
         late=late_workers,
         workers=len(workers),
         arrived=have_arrived(workers, real_size(sight) - 1, provider.late_workers.arrival),
-        live=None if sight.group is None else minimum_of(sight.group.spec, provider.minimum),
+        live=minimum_of(sight.group.spec, provider.minimum) if stays and sight.group is not None else None,
     )
 
 
@@ -195,9 +198,25 @@ def revision_data(revisions: Iterable[ControllerRevision], revision: str) -> Rev
 
 def read_words(sight: Sight, provider: Provider, defaults: intents.Intent) -> tuple[intents.Intent, list[str]]:
     """Read the intent words of a replica and what is wrong with them."""
-    levels = [intents.Level("pod", sight.leader.annotations)]
-    if sight.lws is not None:
-        levels.append(intents.Level("leaderworkerset", sight.lws.metadata.annotations or {}))
-    if sight.namespace is not None:
-        levels.append(intents.Level("namespace", sight.namespace.metadata.annotations or {}))
-    return intents.read_intent(levels, provider.own_keys, defaults)
+    return intents.read_intent(levels_of(sight), provider.own_keys, defaults)
+
+
+def levels_of(sight: Sight) -> list[intents.Level]:
+    """Give what is read for words, the strongest first."""
+    levels = [intents.Level("pod", sight.leader.annotations, sight.leader.labels)]
+    for path, above in (("leaderworkerset", sight.lws), ("namespace", sight.namespace)):
+        if above is not None:
+            metadata = above.metadata
+            levels.append(intents.Level(path, metadata.annotations or {}, metadata.labels or {}))
+    return levels
+
+
+def read_settings(sight: Sight, provider: Provider) -> dict[str, str]:
+    """Read what a scheduler's own settings say for a replica; the strongest level counts."""
+    if not isinstance(provider, OwnSettings):
+        return {}
+    found: dict[str, str] = {}
+    for level in reversed(levels_of(sight)):
+        for values in (level.annotations, level.labels):
+            found |= {key: values[key] for key in provider.settings if key in values}
+    return found

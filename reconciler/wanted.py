@@ -33,6 +33,7 @@ def group_object(replica: Replica, kind: GroupKind, spec: Spec, leader: Pod) -> 
             "name": replica.group,
             "namespace": replica.namespace,
             "labels": group_labels(replica),
+            **({"annotations": dict(spec.annotations)} if spec.annotations else {}),
             "ownerReferences": [owner_reference(leader)],
         },
         "spec": dict(spec.fields),
@@ -53,22 +54,40 @@ def difference(replica: Replica, spec: Spec, live: GroupObject) -> Json | None:
     """
     changes: Json = {}
     _compare("", spec.fields, live.spec, spec, changes)
-    have = live.metadata.labels or {}
-    labels = {key: value for key, value in group_labels(replica).items() if have.get(key) != value}
-    if not changes and not labels:
+    marks = _marks(replica, spec, live)
+    if not changes and not marks:
         return None
-    patch: Json = {"metadata": {"uid": live.metadata.uid, **({"labels": labels} if labels else {})}}
+    patch: Json = {"metadata": {"uid": live.metadata.uid, **marks}}
     if changes:
         patch["spec"] = changes
     return patch
 
 
+def _marks(replica: Replica, spec: Spec, live: GroupObject) -> Json:
+    """Give the labels and annotations of ours that differ."""
+    pairs = {
+        "labels": (group_labels(replica), live.metadata.labels or {}),
+        "annotations": (spec.annotations, live.metadata.annotations or {}),
+    }
+    changes = {
+        where: {key: value for key, value in wanted.items() if have.get(key) != value}
+        for where, (wanted, have) in pairs.items()
+    }
+    return {where: changed for where, changed in changes.items() if changed}
+
+
 def minimum_of(spec: Mapping[str, object], path: str) -> int | None:
     """Read the minimum from a group object's spec, at a dotted path."""
+    value = value_at(spec, path)
+    return value if isinstance(value, int) else None
+
+
+def value_at(spec: Mapping[str, object], path: str) -> object:
+    """Give what stands in a spec at a dotted path; `None` for nothing."""
     value: object = spec
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) else None
+    return value
 
 
 def _compare(path: str, wanted: Mapping[str, object], live: Mapping[str, object], spec: Spec, changes: Json) -> None:

@@ -6,11 +6,11 @@ compare and write for all of them.
 
 import enum
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
-from gangs.intents import Intent
+from gangs.intents import Intent, OwnKeys
 
 
 class GroupKind(msgspec.Struct, frozen=True):
@@ -40,6 +40,20 @@ class Right(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
 
 
+class WorkloadReference(msgspec.Struct, frozen=True):
+    """`spec.workloadRef` of a pod: how Kubernetes 1.35 spells membership.
+
+    Attributes:
+        name: the Workload.
+        pod_group: one of its `podGroups`.
+        replica_key: tells replicas apart that share that pod group; each is a gang of its own.
+    """
+
+    name: str
+    pod_group: str
+    replica_key: str
+
+
 class Stamp(msgspec.Struct, frozen=True):
     """What makes a pod a member of its group, beside our own label.
 
@@ -47,16 +61,18 @@ class Stamp(msgspec.Struct, frozen=True):
         labels: labels to set.
         annotations: annotations to set.
         scheduling_group: `spec.schedulingGroup.podGroupName`; can be set at creation only.
+        workload_ref: `spec.workloadRef`; can be set at creation only.
     """
 
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     scheduling_group: str | None = None
+    workload_ref: WorkloadReference | None = None
 
     @property
     def fits_later(self) -> bool:
         """Whether a pod that exists can still be stamped."""
-        return self.scheduling_group is None
+        return self.scheduling_group is None and self.workload_ref is None
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -86,6 +102,10 @@ class PodFacts(Protocol):
     def scheduling_group(self) -> str | None:
         """`spec.schedulingGroup.podGroupName`."""
 
+    @property
+    def workload_ref(self) -> str | None:
+        """`spec.workloadRef.name`."""
+
 
 class Arrival(enum.Enum):
     """When late workers count as arrived, so that the minimum may be raised to the size."""
@@ -108,6 +128,35 @@ class LateWorkers(msgspec.Struct, frozen=True):
     promise: str
 
 
+UNSCHEDULABLE: Final = "Unschedulable"
+"""The reason of `PodScheduled=False` for which Cluster Autoscaler and Karpenter make nodes; for no other."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What an autoscaler sees of a replica that waits: the reason of its pods' condition `PodScheduled=False`.
+
+    Attributes:
+        capacity: all pods exist and have their group, and there is no room; empty for no condition at all.
+        members: fewer pods exist than are placed together; empty for no condition at all.
+        group: the pods wait for us, that is for their group object or our gate; empty for no condition at all.
+        stand_ins: the reason on pods that the scheduler makes to hold the room; empty for no such pods.
+        remark: what the reasons hide or show wrongly, a phrase without a full stop; empty where a waiting replica looks
+            right (`looks_right`).
+    """
+
+    capacity: str
+    members: str
+    group: str
+    stand_ins: str = ""
+    remark: str = ""
+
+    @property
+    def looks_right(self) -> bool:
+        """Whether room is asked for when it is missing, and only then."""
+        asks = UNSCHEDULABLE in (self.capacity, self.stand_ins)
+        return asks and UNSCHEDULABLE not in (self.members, self.group)
+
+
 class Replica(msgspec.Struct, frozen=True):
     """One incarnation of a replica, as far as a group object depends on it.
 
@@ -123,6 +172,7 @@ class Replica(msgspec.Struct, frozen=True):
         late: the field that makes its workers late, `None` when they come with the leader.
         priority_class: `spec.priorityClassName` of its pods, empty for none.
         intent: the user's words.
+        own: settings of the scheduler's own that have no word; see `OwnSettings`.
     """
 
     namespace: str
@@ -136,6 +186,7 @@ class Replica(msgspec.Struct, frozen=True):
     late: str | None
     priority_class: str
     intent: Intent
+    own: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -146,11 +197,13 @@ class Spec(msgspec.Struct, frozen=True):
         fixed: dotted paths below `spec` that can't be changed after creation, or that others may rewrite: written
             once, never repaired.
         quantities: dotted paths of maps whose values are quantities, compared by value.
+        annotations: annotations of the object that belong to its spec.
     """
 
     fields: Mapping[str, object]
     fixed: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Provider(Protocol):
@@ -185,12 +238,20 @@ class Provider(Protocol):
         """What it can promise for late workers."""
 
     @property
-    def words(self) -> frozenset[str]:
-        """Intent words that it honours."""
+    def waiting(self) -> Waiting:
+        """What an autoscaler sees of its replicas that wait."""
 
     @property
-    def own_keys(self) -> Mapping[str, str]:
-        """Intent word -> the scheduler's own annotation."""
+    def words(self) -> Mapping[str, str]:
+        """Intent word that it honours -> dotted path below `spec` that says it; empty where the pods say it."""
+
+    @property
+    def nearest(self) -> Mapping[str, str]:
+        """Intent word that it does not honour -> the nearest thing that it has, a phrase without a full stop."""
+
+    @property
+    def own_keys(self) -> OwnKeys:
+        """Intent word -> the scheduler's own keys."""
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Compute the stamp of a member of `group`."""
@@ -211,6 +272,50 @@ class ForgetsWaiting(Protocol):
     """
 
     touch: str
+
+
+@runtime_checkable
+class MissesMembers(Protocol):
+    """A scheduler that may overlook that a replica is complete, until its object is written.
+
+    Attributes:
+        roll_call: annotation on the group object to write.
+    """
+
+    roll_call: str
+
+
+@runtime_checkable
+class LosesMembers(Protocol):
+    """A scheduler that forgets the members of a group object that is deleted, until the pods are written.
+
+    Attributes:
+        regrouped: annotation on the pods to write.
+    """
+
+    regrouped: str
+
+
+@runtime_checkable
+class OverwritesStamps(Protocol):
+    """A scheduler some versions of which put stamped pods into groups of their own.
+
+    Attributes:
+        way_out: what makes it leave stamps alone, one phrase.
+    """
+
+    way_out: str
+
+
+@runtime_checkable
+class OwnSettings(Protocol):
+    """A scheduler with settings of a group for which there is no word.
+
+    Attributes:
+        settings: its own labels or annotations, read over the levels of the words.
+    """
+
+    settings: tuple[str, ...]
 
 
 @runtime_checkable

@@ -3,10 +3,12 @@
 Sources: `apis/scheduling/v1alpha1/types.go`, `pkg/coscheduling/core/core.go`, `pkg/coscheduling/coscheduling.go`.
 """
 
+from types import MappingProxyType
 from typing import Final
 
 from gangs import intents
 from schedulers.contract import (
+    UNSCHEDULABLE,
     Arrival,
     Claim,
     GroupKind,
@@ -16,6 +18,7 @@ from schedulers.contract import (
     Replica,
     Spec,
     Stamp,
+    Waiting,
     podgroup_rights,
 )
 
@@ -42,8 +45,21 @@ class Coscheduling:
         floor=True,
         promise="the leader starts only when the cluster's free sum covers the whole replica; the room is not held",
     )
-    words = frozenset({intents.SCHEDULE_TIMEOUT})
-    own_keys: dict[str, str] = {}  # noqa: RUF012 - the contract's attribute, never changed
+    waiting = Waiting(
+        capacity=UNSCHEDULABLE,
+        members=UNSCHEDULABLE,
+        group=UNSCHEDULABLE,
+        remark="pods that wait for members or their PodGroup look as if room were missing: nodes may come for nothing",
+    )
+    words = MappingProxyType({intents.SCHEDULE_TIMEOUT: "scheduleTimeoutSeconds"})
+    nearest = MappingProxyType(
+        {
+            intents.QUEUE: "an ElasticQuota of the namespace",
+            intents.PRIORITY_CLASS: "spec.priorityClassName in both pod templates: a group goes by its pods' priority",
+            intents.TOPOLOGY: "affinity terms in the pod templates",
+        }
+    )
+    own_keys = intents.NO_KEYS
 
     touch = "lockstep.dev/capacity-grew"
     """A group refused for minResources is looked at again only when a pod is added or the PodGroup written."""

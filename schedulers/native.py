@@ -5,10 +5,12 @@ server without the gate GenericWorkload drops without a word. Sources: kubernete
 `scheduling/v1alpha2/types.go` (tag v0.36.0), `core/v1/types.go`.
 """
 
+from types import MappingProxyType
 from typing import Final
 
 from gangs import intents
 from schedulers.contract import (
+    UNSCHEDULABLE,
     Arrival,
     Claim,
     GroupKind,
@@ -18,6 +20,7 @@ from schedulers.contract import (
     Replica,
     Spec,
     Stamp,
+    Waiting,
     podgroup_rights,
 )
 
@@ -42,8 +45,16 @@ class Native:
         floor=False,
         promise="the leader may start before there is room for its workers: the PodGroup knows no resources",
     )
-    words = frozenset({intents.PRIORITY_CLASS})
-    own_keys: dict[str, str] = {}  # noqa: RUF012 - the contract's attribute, never changed
+    waiting = Waiting(capacity=UNSCHEDULABLE, members="", group="")
+    words = MappingProxyType({intents.PRIORITY_CLASS: "priorityClassName"})
+    nearest = MappingProxyType(
+        {
+            intents.QUEUE: "the priority class: kube-scheduler has one queue, in the order of priority",
+            intents.SCHEDULE_TIMEOUT: "its own limit of 300 seconds for placed members, which is fixed",
+            intents.TOPOLOGY: "affinity terms in the pod templates",
+        }
+    )
+    own_keys = intents.NO_KEYS
 
     finalizer = "scheduling.k8s.io/podgroup-protection"
     """Put on by the API server, taken off by the controller manager once no pod refers to the PodGroup."""

@@ -4,10 +4,13 @@ Sources: volcano-sh/volcano `pkg/scheduler/api/job_info.go`, `pkg/controllers/po
 `staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go`.
 """
 
+from types import MappingProxyType
 from typing import Final
 
 from gangs import intents
+from gangs.intents import OwnKey
 from schedulers.contract import (
+    UNSCHEDULABLE,
     Arrival,
     Claim,
     GroupKind,
@@ -17,6 +20,7 @@ from schedulers.contract import (
     Replica,
     Spec,
     Stamp,
+    Waiting,
     podgroup_rights,
 )
 
@@ -43,8 +47,25 @@ class Volcano:
         floor=True,
         promise="the leader starts only when queue and cluster sums cover the whole replica; the room is not held",
     )
-    words = frozenset({intents.QUEUE, intents.PRIORITY_CLASS})
-    own_keys = {intents.QUEUE: QUEUE_NAME}  # noqa: RUF012 - the contract's attribute, never changed
+    waiting = Waiting(
+        capacity=UNSCHEDULABLE,
+        members=UNSCHEDULABLE,
+        group="",
+        remark="pods that wait for members look as if room were missing: nodes may come for nothing",
+    )
+    words = MappingProxyType(
+        {
+            intents.QUEUE: "queue",
+            intents.PRIORITY_CLASS: "priorityClassName",
+            intents.TOPOLOGY: "networkTopology.highestTierName",
+        }
+    )
+    nearest = MappingProxyType(
+        {
+            intents.SCHEDULE_TIMEOUT: "sla-waiting-time of its sla plugin, after which a waiting group goes first",
+        }
+    )
+    own_keys: intents.OwnKeys = MappingProxyType({intents.QUEUE: (OwnKey(QUEUE_NAME),)})
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Name the PodGroup, and the role so that one role's failure isn't remembered for the other.
@@ -63,6 +84,9 @@ class Volcano:
         """Compute minimum, resources of the whole replica, queue and priority class.
 
         The queue is written once: Volcano's webhook lets a namespace annotation rewrite it, even when it is explicit.
+        Volcano's label discoverer names each tier of HyperNodes by the node label that makes it, so a node label key is
+        the tier's name (`pkg/controllers/hypernode/discovery/label/label.go`); before v1.14 the field is pruned, so it
+        is written once too.
         """
         fields: dict[str, object] = {
             "minMember": replica.minimum,
@@ -72,7 +96,14 @@ class Volcano:
         priority_class = replica.intent.priority_class or replica.priority_class
         if priority_class:
             fields["priorityClassName"] = priority_class
-        return Spec(fields, fixed=("queue",), quantities=("minResources",))
+        fixed: tuple[str, ...] = ("queue",)
+        if topology := replica.intent.topology:
+            fields["networkTopology"] = {
+                "mode": "hard" if topology.required else "soft",
+                "highestTierName": topology.key,
+            }
+            fixed = ("queue", "networkTopology")
+        return Spec(fields, fixed=fixed, quantities=("minResources",))
 
 
 PROVIDER: Final[Provider] = Volcano()

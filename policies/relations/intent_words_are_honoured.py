@@ -33,8 +33,8 @@ def _judge(path: str, annotations: Mapping[str, str], scheduler: str) -> Iterato
         elif provider is None:
             yield breach(where, "stand with a scheduler that Lockstep knows", f'{got} for "{scheduler}"')
         elif word not in provider.words:
-            known = ", ".join(sorted(provider.words)) or "no word"
-            yield breach(where, f"be left out for {provider.title}, which honours {known}", got)
+            nearest = provider.nearest[word]
+            yield breach(where, f"be left out for {provider.title}, where the nearest is {nearest}", got)
 
 
 RULE = relation(

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from gangs import intents, keys
+from gangs import intents
 from policies.findings import ERROR
 from policies.registry import Breach, Case, breach, relation
 from policies.shapes import LEADER_WORKER_SET, VOLCANO_QUEUE, Group, LeaderWorkerSet, Thing
 from policies.snapshot import group_kind
 from schedulers.registry import all_providers, usual_schedulers
 from schedulers.volcano import PROVIDER
-
-WORD = keys.WORD_PREFIX + intents.QUEUE
 
 
 def check(case: Case) -> Iterator[Breach]:
@@ -31,19 +29,10 @@ def _named(thing: Thing) -> Iterator[tuple[str, str]]:
     elif isinstance(thing, LeaderWorkerSet):
         scheduler = thing.leader_template.scheduler
         if usual_schedulers(all_providers()).get(scheduler) == PROVIDER.name:
-            levels = [intents.Level("", thing.annotations), *map(_level, thing.templates.items())]
-            yield from ((path.removeprefix("."), queue) for path, queue in _words(levels))
-
-
-def _level(item: tuple[str, Thing]) -> intents.Level:
-    return intents.Level(item[0], item[1].annotations)
-
-
-def _words(levels: list[intents.Level]) -> Iterator[tuple[str, str]]:
-    for level in levels:
-        for key in (PROVIDER.own_keys[intents.QUEUE], WORD):
-            if key in level.annotations:
-                yield f"{level.path}.metadata.annotations[{key}]", level.annotations[key]
+            for where, one in {"": thing, **thing.templates}.items():
+                level = intents.Level(where, one.annotations, one.labels)
+                told = intents.said(level, intents.QUEUE, PROVIDER.own_keys)
+                yield from ((path.removeprefix("."), queue) for path, queue in told)
 
 
 RULE = relation(

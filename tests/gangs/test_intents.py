@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangs import intents
-from gangs.intents import Intent, Level, Topology, merge, parse_word, read_intent
+from gangs.intents import Intent, Level, OwnKey, Topology, merge, parse_word, read_intent
 
 QUEUE_KEY = "scheduling.volcano.sh/queue-name"
-OWN = {intents.QUEUE: QUEUE_KEY}
+OWN = {intents.QUEUE: (OwnKey(QUEUE_KEY),)}
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,15 @@ def test_every_word_reaches_its_field() -> None:
     assert intent.words() == intents.WORDS
     assert Intent(priority_class="p").words() == ("priority-class",)
     assert Intent().words() == ()
+
+
+def test_a_schedulers_own_label_or_annotation_is_read_in_its_own_form() -> None:
+    """A label goes by its path; a key that itself says how a topology is meant is read as the word would be."""
+    own = {
+        intents.QUEUE: (OwnKey("their/queue", label=True), OwnKey("their/queue")),
+        intents.TOPOLOGY: (OwnKey("their/must"), OwnKey("their/may", form="{},preferred")),
+    }
+    level = Level("pod", {"their/queue": "second", "their/may": "rack"}, {"their/queue": "First"})
+    intent, problems = read_intent([level], own, Intent())
+    assert intent == Intent(queue="second", topology=Topology("rack", required=False))
+    assert problems == ['pod.metadata.labels[their/queue]: must be a DNS subdomain, got "First"']

@@ -8,8 +8,11 @@ import pytest
 
 from gangs.names import DNS_LABEL
 from lockstep.main import main
+from schedulers.registry import all_providers, usual_schedulers
 
 Json = dict[str, Any]
+
+CONFIGURED = ", ".join(sorted(usual_schedulers(all_providers())))
 
 
 def lws(size: int = 2, replicas: int = 1, **changes: Any) -> Json:
@@ -116,8 +119,7 @@ def test_workers_that_come_with_their_leader_are_not_late(explain: Any) -> None:
         pytest.param(
             {"pod": {"schedulerName": "mine"}},
             None,
-            'spec.schedulerName is "mine": pods are left alone, because only default-scheduler, '
-            "scheduler-plugins-scheduler, volcano are configured",
+            f'spec.schedulerName is "mine": pods are left alone, because only {CONFIGURED} are configured',
             id="unknown scheduler",
         ),
         pytest.param(
@@ -158,12 +160,12 @@ def test_c26_two_schedulers_in_one_replica_are_told(explain: Any) -> None:
 
 def test_a_word_the_scheduler_has_nothing_for_is_told(explain: Any) -> None:
     """Nothing is dropped in silence."""
-    explained = explain(lws(annotations={"lockstep.dev/topology": "rack", "lockstep.dev/queue": "Bad Queue"}))
+    explained = explain(lws(annotations={"lockstep.dev/schedule-timeout": "60", "lockstep.dev/queue": "Bad Queue"}))
     assert explained["remarks"] == [
         'leaderworkerset.metadata.annotations[lockstep.dev/queue]: must be a DNS subdomain, got "Bad Queue"',
         (
-            'lockstep.dev/topology: Volcano has nothing of the kind (be a node label key, with ",required" or '
-            '",preferred" after it if need be)'
+            "lockstep.dev/schedule-timeout: Volcano has nothing of the kind; the nearest is sla-waiting-time of its "
+            "sla plugin, after which a waiting group goes first"
         ),
     ]
 

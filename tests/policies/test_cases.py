@@ -188,12 +188,11 @@ def test_c21_every_level_gives_its_value(strongest: int) -> None:
 
 
 def test_c21_a_word_that_is_not_honoured_is_said() -> None:
-    """C21: a topology that no group of that scheduler can hold is said, on the level where it stands."""
-    words = {"lockstep.dev/topology": "topology.kubernetes.io/rack"}
-    verdict = judged(lws(metadata={"annotations": words}))
+    """C21: a timeout that no group of that scheduler can hold is said, on the level where it stands."""
+    verdict = judged(lws(metadata={"annotations": {"lockstep.dev/schedule-timeout": "60"}}))
     assert only(verdict, "intent-words-are-honoured") == (
-        "metadata.annotations[lockstep.dev/topology]: must be left out for Volcano, which honours priority-class, "
-        'queue, got "topology.kubernetes.io/rack"'
+        "metadata.annotations[lockstep.dev/schedule-timeout]: must be left out for Volcano, where the nearest is "
+        'sla-waiting-time of its sla plugin, after which a waiting group goes first, got "60"'
     )
 
 

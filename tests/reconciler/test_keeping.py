@@ -16,6 +16,7 @@ from tests.reconciler.sights import (
     group,
     merged,
     replica,
+    said,
     serve_nothing,
     writes_of,
 )
@@ -136,9 +137,26 @@ def test_words_that_a_scheduler_can_not_honour_are_told() -> None:
     rule = "be a whole number of seconds of at least 1"
     path = "leaderworkerset.metadata.annotations[lockstep.dev/schedule-timeout]"
     problem = f'{path}: must {rule}, got "soon"'
-    message = "lockstep.dev/queue: Coscheduling (scheduler-plugins) has nothing of the kind (be a DNS subdomain)"
+    nearest = "the nearest is an ElasticQuota of the namespace"
+    message = f"lockstep.dev/queue: Coscheduling (scheduler-plugins) has nothing of the kind; {nearest}"
     assert isinstance(actions[0], CreateGroup)
     assert actions[1:] == (Say("BadWord", problem, problem), Say("WordNotHonoured", message, "queue"))
+
+
+def test_a_word_that_the_api_server_drops_is_told() -> None:
+    """Volcano before v1.14 knows no tier names: the field is pruned, and the group is not fought over."""
+    world = World(*replica(provider=VOLCANO, lws_annotations={"lockstep.dev/topology": "rack"}))
+    world.settle()
+    assert world.decide().actions == ()
+    (live,) = world.of_kind("PodGroup")
+    assert live["spec"].pop("networkTopology") == {"mode": "hard", "highestTierName": "rack"}
+    ((reason, message),) = said(world.decide().actions)
+    assert reason == "WordNotHonoured"
+    assert message == (
+        "lockstep.dev/topology: Volcano has not taken it: its group has no spec.networkTopology.highestTierName, "
+        "so this version has no such field, or its feature gate is off, or the group is older than the word"
+    )
+    assert world.settle() == []
 
 
 def test_an_update_of_what_is_written_once_is_not_fought_over() -> None:

@@ -5,7 +5,21 @@ from types import MappingProxyType
 from typing import Final
 
 from gangs import intents
-from schedulers.contract import Arrival, Claim, GroupKind, LateWorkers, PodFacts, Provider, Replica, Right, Spec, Stamp
+from gangs.intents import OwnKey
+from schedulers.contract import (
+    UNSCHEDULABLE,
+    Arrival,
+    Claim,
+    GroupKind,
+    LateWorkers,
+    PodFacts,
+    Provider,
+    Replica,
+    Right,
+    Spec,
+    Stamp,
+    Waiting,
+)
 
 API_GROUP: Final = "gangs.example.com"
 V1: Final = GroupKind(API_GROUP, "v1", "Crew", "crews")
@@ -24,8 +38,12 @@ class MadeUp:
     minimum = "atLeast"
     rights: tuple[Right, ...] = (Right(API_GROUP, ("crews",), ("get", "list", "watch", "create", "patch")),)
     late_workers = LateWorkers(Arrival.EXIST, floor=False, promise="nothing is promised")
-    words = frozenset(intents.WORDS)
-    own_keys: Mapping[str, str] = MappingProxyType({intents.QUEUE: "gangs.example.com/queue"})
+    waiting = Waiting(capacity=UNSCHEDULABLE, members="", group="")
+    words: Mapping[str, str] = MappingProxyType(
+        dict(zip(intents.WORDS, ("queue", "class", "wait", "within"), strict=True))
+    )
+    nearest: Mapping[str, str] = MappingProxyType({})
+    own_keys: intents.OwnKeys = MappingProxyType({intents.QUEUE: (OwnKey("gangs.example.com/queue"),)})
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Name the crew and the rank."""
