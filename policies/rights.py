@@ -6,7 +6,7 @@ from typing import Final
 from schedulers.contract import Provider, Right
 from schedulers.registry import all_providers
 
-READ: Final = ("get", "list", "watch")
+READ: Final = ("list",)
 
 READS: Final = (
     Right("", ("namespaces", "pods"), READ),

@@ -11,6 +11,7 @@ from policies.sheet import policy_sheet
 from schedulers.registry import all_providers
 from schedulers.schema import rendered_schema
 from schedulers.table import provider_table
+from tests.manifests import rendered as manifests
 
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
@@ -23,6 +24,7 @@ def rendered() -> Iterator[tuple[Path, str]]:
     providers = all_providers()
     yield SCHEMA, rendered_schema(providers)
     yield POLICIES, policy_sheet(all_rules())
+    yield from manifests.rendered()
     yield README, with_section(README.read_text(), "providers", provider_table(providers))
 
 
@@ -41,6 +43,7 @@ def with_section(text: str, name: str, content: str) -> str:
 def main() -> int:
     """Write every rendered file."""
     for path, content in rendered():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     return 0
 

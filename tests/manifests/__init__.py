@@ -1,0 +1,1 @@
+"""Tests of `manifests`, and what renders it."""

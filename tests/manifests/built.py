@@ -1,0 +1,45 @@
+"""What kustomize makes of the manifests, and the files that are kept of it: `install.yaml` and the chart."""
+
+import functools
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tests.cluster import binaries
+from tests.manifests.documents import Json, read
+from tests.manifests.rendered import MANIFESTS
+
+HEAD: Final = """\
+# Lockstep with every scheduler: kubectl apply -f install.yaml
+# Made of manifests/install by `make render`.
+"""
+
+
+def kubectl() -> Path:
+    """Find the kubectl that the tests' control plane is built with."""
+    return binaries.ensure() / "kubectl"
+
+
+@functools.cache
+def kustomized(folder: Path) -> str:
+    """Build a kustomization.
+
+    Raises:
+        RuntimeError: kustomize refused it; the message is its own.
+    """
+    command = [str(kubectl()), "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or done.stderr:
+        raise RuntimeError(f"kubectl kustomize {folder}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def objects(folder: Path) -> list[Json]:
+    """Give the objects of a kustomization."""
+    return read(kustomized(folder))
+
+
+def built() -> Iterator[tuple[Path, str]]:
+    """Give each file that is made by kustomize with what it should hold."""
+    yield MANIFESTS / "install.yaml", HEAD + kustomized(MANIFESTS / "install")
