@@ -1,5 +1,7 @@
 """What a scheduler's table of cases holds: one file `cases_<provider>.py` beside each provider."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +31,8 @@ class Cases(msgspec.Struct, frozen=True):
         specs: typical replicas and their specs.
         observed: a pod stamped this way and a group object with the fields of `specs`, below `tests/data/observed`.
         extra_rights: rights beside those on its group objects.
+        folder: its folder below `tests/data/observed`, where that isn't its name.
+        waiting: field of `schedulers.contract.Waiting` -> a pod that was recorded waiting in this way.
     """
 
     leader: Stamp
@@ -36,6 +40,8 @@ class Cases(msgspec.Struct, frozen=True):
     specs: tuple[Case, ...]
     observed: tuple[str, str] | None = None
     extra_rights: tuple[Right, ...] = ()
+    folder: str = ""
+    waiting: Mapping[str, str] = MappingProxyType({})
 
 
 def replica(**difference: Any) -> Replica:

@@ -25,4 +25,10 @@ CASES: Final = Cases(
         Case("priority is the pods' own", replica(priority_class="serving-high"), V1ALPHA1, _spec(4)),
     ),
     observed=("scheduler-plugins/pod-bound", "scheduler-plugins/podgroup-waiting"),
+    folder="scheduler-plugins",
+    waiting={
+        "capacity": "scheduler-plugins/pod-pending-gang-full",
+        "members": "scheduler-plugins/pod-pending-too-few",
+        "group": "scheduler-plugins/pod-pending-group-missing",
+    },
 )

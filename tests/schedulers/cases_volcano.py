@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gangs.intents import Intent
+from gangs.intents import Intent, Topology
 from schedulers.contract import Spec, Stamp
 from schedulers.volcano import V1BETA1
 from tests.schedulers.cases import GROUP, REQUESTS, Case, Cases, late_replica, replica
@@ -10,7 +10,8 @@ from tests.schedulers.cases import GROUP, REQUESTS, Case, Cases, late_replica, r
 
 def _spec(minimum: int, queue: str = "default", **more: object) -> Spec:
     fields = {"minMember": minimum, "minResources": REQUESTS, "queue": queue, **more}
-    return Spec(fields, fixed=("queue",), quantities=("minResources",))
+    fixed = ("queue", "networkTopology") if "networkTopology" in more else ("queue",)
+    return Spec(fields, fixed=fixed, quantities=("minResources",))
 
 
 def _stamp(role: str) -> Stamp:
@@ -25,6 +26,18 @@ CASES: Final = Cases(
         Case("C02: late workers, and yet the whole replica's resources", late_replica(), V1BETA1, _spec(1)),
         Case("a queue", replica(intent=Intent(queue="team-a")), V1BETA1, _spec(4, "team-a")),
         Case(
+            "within one rack, which is a tier of HyperNodes",
+            replica(intent=Intent(topology=Topology("rack", required=True))),
+            V1BETA1,
+            _spec(4, networkTopology={"mode": "hard", "highestTierName": "rack"}),
+        ),
+        Case(
+            "within one rack if possible",
+            replica(intent=Intent(topology=Topology("rack", required=False))),
+            V1BETA1,
+            _spec(4, networkTopology={"mode": "soft", "highestTierName": "rack"}),
+        ),
+        Case(
             "the pods' own priority class",
             replica(priority_class="serving-high"),
             V1BETA1,
@@ -38,4 +51,9 @@ CASES: Final = Cases(
         ),
     ),
     observed=("volcano/stamped-bound-pod", "volcano/podgroup-waiting"),
+    waiting={
+        "capacity": "volcano/stamped-pending-with-podgroup",
+        "members": "volcano/lws-provider-exclusive-topology-leader",
+        "group": "volcano/stamped-pending-no-podgroup",
+    },
 )
