@@ -12,6 +12,7 @@ from reconciler.actions import Action, Say
 from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
 from reconciler.objects import Pod
+from reconciler.overwriting import overwritten, say_overwritten
 from reconciler.replicas import Sight
 from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits
 from schedulers.claims import other_claim
@@ -52,6 +53,8 @@ def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcom
     provider = configuration.provider(leader.spec.scheduler_name)
     if provider is None or leader.leaving or leader.finished or kept_away(sight):
         return Outcome()
+    if (claim := overwritten(sight, provider)) is not None:
+        return Outcome((say_overwritten(provider, claim),), provider.name)
     claim = other_claim(leader, sight.member, provider, sight.member.group)
     if claim is not None:
         return Outcome((_stand_down(provider, claim),), provider.name)

@@ -13,6 +13,7 @@ from gangs.resources import ResourceError, add, pod_requests, scale, to_quantiti
 from reconciler.keeping import ours, owned_by_leader
 from reconciler.mending import fits_later
 from reconciler.objects import Pod
+from reconciler.overwriting import overwritten, why_overwritten
 from reconciler.replicas import Sight, real_size, whole_requests
 from reconciler.rolls import Roll, call_roll, kept_away, opted_out
 from reconciler.room import Shortage, shortages
@@ -111,6 +112,8 @@ def _why_not_ours(sight: Sight, provider: Provider | None) -> str:
         return f'scheduler "{leader.spec.scheduler_name}" is not configured'
     if kept_away(sight):
         return f"its {'pod template' if opted_out(leader) else 'namespace'} keeps Lockstep away"
+    if (claim := overwritten(sight, provider)) is not None:
+        return why_overwritten(provider, claim)
     claim = other_claim(leader, sight.member, provider, sight.member.group)
     return "" if claim is None else f'its leader is in group "{claim.group}" of someone else ({claim.path})'
 

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from tests.cluster import certificates, commands, kinds, users
+from tests.cluster import certificates, commands, foreign_schedulers, kinds, users
 from tests.cluster.access import Access
 from tests.cluster.audit import AuditLog
 from tests.cluster.client import Client
@@ -18,6 +18,8 @@ from tests.cluster.nodes import Nodes
 from tests.cluster.resources import (
     COSCHEDULING_GROUPS,
     EVENTS,
+    KAI_GROUPS,
+    KOORDINATOR_GROUPS,
     LEADER_WORKER_SETS,
     NAMESPACES,
     NATIVE_GROUPS,
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
 VOLCANO_CRDS = kinds.VOLCANO_CRDS
 
 # Owners first: a StatefulSet that is left makes its pods again.
-_RESET = (LEADER_WORKER_SETS, STATEFUL_SETS, PODS, NATIVE_GROUPS, COSCHEDULING_GROUPS, VOLCANO_GROUPS)
+_GROUPS = (NATIVE_GROUPS, COSCHEDULING_GROUPS, VOLCANO_GROUPS, KOORDINATOR_GROUPS, KAI_GROUPS)
+_RESET = (LEADER_WORKER_SETS, STATEFUL_SETS, PODS, *_GROUPS)
 _LAST = ("kube-apiserver", "etcd")
 
 
@@ -60,6 +63,8 @@ class Options:
         coscheduling: serve the scheduler-plugins kinds and run its scheduler.
         coscheduling_controller: run its controller too, which writes PodGroup status.
         volcano: serve Volcano's kinds; nothing of Volcano runs.
+        koordinator: serve Koordinator's kinds and run its scheduler.
+        kai: serve KAI's kinds and run its scheduler, binder and podgrouper (see `foreign_schedulers`).
     """
 
     gates: Mapping[str, bool] = field(default_factory=lambda: {"GenericWorkload": True})
@@ -71,6 +76,8 @@ class Options:
     coscheduling: bool = False
     coscheduling_controller: bool = False
     volcano: bool = False
+    koordinator: bool = False
+    kai: bool = False
 
 
 class ControlPlane:
@@ -132,6 +139,10 @@ class ControlPlane:
             yield commands.coscheduling(layout)
         if options.coscheduling_controller:
             yield commands.coscheduling_controller(layout)
+        if options.koordinator:
+            yield foreign_schedulers.koordinator(layout)
+        if options.kai:
+            yield from foreign_schedulers.kai(layout)
 
     @property
     def server(self) -> str:
@@ -172,12 +183,19 @@ class ControlPlane:
         definitions = kinds.read(self._kinds())
         self._wait_ready("kube-apiserver")
         self.kinds.register(definitions)
+        self._prepare()
         rest = [name for name in self._processes if name not in _LAST]
         for name in rest:
             self._processes[name].start()
         for name in rest:
             self._wait_ready(name)
         self.wait("default service account", lambda: self.api.get(SERVICE_ACCOUNTS, "default"), 60)
+
+    def _prepare(self) -> None:
+        if self.options.koordinator:
+            foreign_schedulers.prepare_koordinator(self.api)
+        if self.options.kai:
+            foreign_schedulers.prepare_kai(self.api)
 
     def down(self) -> None:
         """Stop everything, etcd last, and drop etcd's data; logs stay."""
@@ -242,6 +260,8 @@ class ControlPlane:
             files += [folder / name for name in kinds.COSCHEDULING_CRDS]
         if options.volcano or options.lws_provider == "volcano":
             files.append(VOLCANO_CRDS)
+        files += [folder / name for name in kinds.KOORDINATOR_CRDS if options.koordinator]
+        files += [folder / name for name in kinds.KAI_CRDS if options.kai]
         return files
 
     def register_kinds(self, *files: Path) -> None:

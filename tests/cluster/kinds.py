@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 VOLCANO_CRDS = Path(__file__).parent / "crds" / "volcano.yaml"
 LWS_CRDS = ("leaderworkerset.x-k8s.io_leaderworkersets.yaml",)
+KOORDINATOR_CRDS = ("koordinator.yaml",)
+KAI_CRDS = ("kai.yaml",)
 COSCHEDULING_CRDS = ("scheduling.x-k8s.io_podgroups.yaml", "scheduling.x-k8s.io_elasticquotas.yaml")
 
 

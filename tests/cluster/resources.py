@@ -50,6 +50,9 @@ PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "Priority
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io/v1", "leaderworkersets", "LeaderWorkerSet")
 NATIVE_GROUPS = Resource("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup")
 COSCHEDULING_GROUPS = Resource("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup")
+KOORDINATOR_GROUPS = Resource("scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup")
+KAI_GROUPS = Resource("scheduling.run.ai/v2alpha2", "podgroups", "PodGroup")
+KAI_QUEUES = Resource("scheduling.run.ai/v2", "queues", "Queue", namespaced=False)
 VOLCANO_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroup")
 VOLCANO_QUEUES = Resource("scheduling.volcano.sh/v1beta1", "queues", "Queue", namespaced=False)
 CUSTOM_RESOURCES = Resource(

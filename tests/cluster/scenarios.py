@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.resources import COSCHEDULING_GROUPS, NATIVE_GROUPS, Resource
+from tests.cluster.control_plane import Options
+from tests.cluster.resources import COSCHEDULING_GROUPS, KAI_GROUPS, KOORDINATOR_GROUPS, NATIVE_GROUPS, Resource
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,20 @@ class Scheduler:
 
 NATIVE = Scheduler("native", None, NATIVE_GROUPS, ("schedulingPolicy", "gang", "minCount"))
 COSCHEDULING = Scheduler("coscheduling", "scheduler-plugins-scheduler", COSCHEDULING_GROUPS, ("minMember",))
+KOORDINATOR = Scheduler("koordinator", "koord-scheduler", KOORDINATOR_GROUPS, ("minMember",))
+KAI = Scheduler("kai", "kai-scheduler", KAI_GROUPS, ("minMember",))
 
 ON_BOTH = pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
 """Runs a test with kube-scheduler and with coscheduling."""
+
+ALL = (NATIVE, COSCHEDULING, KOORDINATOR, KAI)
+"""Every scheduler that runs in `EVERY_SCHEDULER`."""
+
+EVERY_SCHEDULER = Options(coscheduling=True, koordinator=True, kai=True)
+"""A control plane with all of them side by side."""
+
+POD_BY_POD = (NATIVE, COSCHEDULING, KOORDINATOR)
+"""Those that place pods without a group one by one. KAI leaves them alone: its podgrouper gives each a group."""
+
+ON_ALL = pytest.mark.parametrize("scheduler", ALL, ids=[scheduler.provider for scheduler in ALL])
+"""Runs a test with each of them."""

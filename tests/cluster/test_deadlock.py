@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.scenarios import COSCHEDULING, NATIVE, Scheduler
+from tests.cluster.scenarios import EVERY_SCHEDULER, ON_ALL, POD_BY_POD, Scheduler
 
 if TYPE_CHECKING:
-    from tests.cluster.control_plane import PlaneFactory
+    from tests.cluster.control_plane import ControlPlane, PlaneFactory
     from tests.cluster.lockstep import LockstepFactory
 
 NODES = ["n1", "n2", "n3", "n4"]
@@ -18,8 +17,8 @@ NODES = ["n1", "n2", "n3", "n4"]
 
 @pytest.fixture(scope="module")
 def shared_plane(start_plane: PlaneFactory) -> ControlPlane:
-    """One control plane with both schedulers."""
-    return start_plane(Options(coscheduling=True))
+    """One control plane with every scheduler."""
+    return start_plane(EVERY_SCHEDULER)
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def plane(shared_plane: ControlPlane) -> ControlPlane:
     return shared_plane
 
 
-@pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
+@pytest.mark.parametrize("scheduler", POD_BY_POD, ids=[scheduler.provider for scheduler in POD_BY_POD])
 def test_without_lockstep_a_replica_is_placed_in_part(plane: ControlPlane, scheduler: Scheduler) -> None:
     """Ten replicas of two on four one-pod nodes, placed pod by pod, end with GPUs held for nothing."""
     plane.lws.create("vllm", 10, 2, scheduler=scheduler.name)
@@ -38,7 +37,7 @@ def test_without_lockstep_a_replica_is_placed_in_part(plane: ControlPlane, sched
     assert plane.lws.in_part("vllm", 2)
 
 
-@pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
+@ON_ALL
 def test_with_lockstep_exactly_the_replicas_that_fit_are_placed_whole(
     plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
 ) -> None:

@@ -29,7 +29,7 @@ def draw() -> dict[str, User]:
     no right but those that `Access.grant` gives them.
     """
     masters = ("system:masters",)
-    components = ("kube-controller-manager", "kube-scheduler", "lws", "kwok", "coscheduling")
+    components = ("kube-controller-manager", "kube-scheduler", "lws", "kwok", "coscheduling", "koordinator", "kai")
     users = [User("admin", "admin", masters), *(User(name, name, masters) for name in components)]
     users += [User("reconciler", "lockstep-reconciler"), User("second", "lockstep-second")]
     users += [User("reader", "lockstep-reader"), User("stranger", "stranger")]
