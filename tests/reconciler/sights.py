@@ -219,14 +219,16 @@ def merged(base: JsonObject, change: JsonObject) -> JsonObject:
     return result
 
 
+GROUP_KINDS: Final = {kind.kind for provider in all_providers().values() for kind in provider.kinds}
+
 SHAPES: Final[dict[str, Any]] = {
+    **dict.fromkeys(GROUP_KINDS, GroupObject),
     "Pod": Pod,
     "StatefulSet": StatefulSet,
     "LeaderWorkerSet": LeaderWorkerSet,
     "ControllerRevision": ControllerRevision,
     "Namespace": Namespace,
     "Node": Node,
-    "PodGroup": GroupObject,
 }
 
 
@@ -276,9 +278,9 @@ class World:
             ("Node", cache.nodes),
         ):
             fill(store, self.of_kind(kind))
-        for group_kind in (kind for provider in PROVIDERS for kind in provider.kinds):
+        for group_kind in (kind for provider in all_providers().values() for kind in provider.kinds):
             cache.groups[group_kind] = Store()
-            found = [obj for obj in self.of_kind("PodGroup") if obj["apiVersion"] == group_kind.api_version]
+            found = [obj for obj in self.of_kind(group_kind.kind) if obj["apiVersion"] == group_kind.api_version]
             fill(cache.groups[group_kind], found)
         return cache
 
@@ -298,11 +300,11 @@ class World:
     def carry_out(self, action: Action) -> None:
         """Do what an action asks for, by the API server's rules."""
         match action:
-            case CreateGroup(_, namespace, name, body):
-                assert ("PodGroup", namespace, name) not in self.objects, "the object exists already"
+            case CreateGroup(kind, namespace, name, body):
+                assert (kind.kind, namespace, name) not in self.objects, "the object exists already"
                 self._write(copy.deepcopy(dict(body)))
-            case PatchGroup(_, namespace, name, body):
-                self._patch("PodGroup", namespace, name, dict(body))
+            case PatchGroup(kind, namespace, name, body):
+                self._patch(kind.kind, namespace, name, dict(body))
             case PatchPod(namespace, name, body):
                 self._patch("Pod", namespace, name, dict(body))
             case DeletePod(namespace, name, uid):
