@@ -15,7 +15,9 @@ HEAD_START = timedelta(minutes=5)
 """How far in the past a certificate begins, for clocks that are behind (case C53)."""
 
 
-def make_authority(now: datetime, key: ec.EllipticCurvePrivateKey, serial: int) -> Pair:
+def make_authority(
+    now: datetime, key: ec.EllipticCurvePrivateKey, serial: int, life: timedelta = AUTHORITY_LIFE
+) -> Pair:
     """Make a self-signed authority that may sign leaves and nothing else.
 
     Its name carries its serial number: two authorities of one name and without key identifiers make OpenSSL pick the
@@ -25,6 +27,7 @@ def make_authority(now: datetime, key: ec.EllipticCurvePrivateKey, serial: int) 
         now: the present, with its time zone.
         key: the authority's key.
         serial: a random number of at most 159 bits, `x509.random_serial_number()`.
+        life: how long it is valid from now on.
     """
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"lockstep authority {serial:x}")])
     public_key = key.public_key()
@@ -36,7 +39,7 @@ def make_authority(now: datetime, key: ec.EllipticCurvePrivateKey, serial: int) 
         .public_key(public_key)
         .serial_number(serial)
         .not_valid_before(now - HEAD_START)
-        .not_valid_after(now + AUTHORITY_LIFE)
+        .not_valid_after(now + life)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(), critical=True)
         .add_extension(identifier, critical=False)

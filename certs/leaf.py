@@ -20,8 +20,13 @@ _HOST = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _HOST_LENGTH = 253
 
 
-def make_leaf(
-    authority: Pair, hosts: Sequence[str], now: datetime, key: ec.EllipticCurvePrivateKey, serial: int
+def make_leaf(  # noqa: PLR0913, PLR0917 - what a certificate is made of
+    authority: Pair,
+    hosts: Sequence[str],
+    now: datetime,
+    key: ec.EllipticCurvePrivateKey,
+    serial: int,
+    life: timedelta = LEAF_LIFE,
 ) -> Pair:
     """Make a server's certificate for `hosts`, signed by `authority` and never valid longer than it.
 
@@ -31,13 +36,14 @@ def make_leaf(
         now: the present, with its time zone.
         key: the certificate's key.
         serial: a random number of at most 159 bits, `x509.random_serial_number()`.
+        life: how long it is valid from now on, at most.
 
     Raises:
         ValueError: there is no host, or one is neither a DNS name nor an address; str() names it.
     """
     if not hosts:
         raise ValueError("hosts: must have at least one")
-    names = x509.SubjectAlternativeName([_general_name(host) for host in dict.fromkeys(hosts)])
+    names = x509.SubjectAlternativeName([general_name(host) for host in dict.fromkeys(hosts)])
     issuer = authority.certificate
     certificate = (
         x509.CertificateBuilder()
@@ -46,7 +52,7 @@ def make_leaf(
         .public_key(key.public_key())
         .serial_number(serial)
         .not_valid_before(max(now - HEAD_START, issuer.not_valid_before_utc))
-        .not_valid_after(min(now + LEAF_LIFE, issuer.not_valid_after_utc))
+        .not_valid_after(min(now + life, issuer.not_valid_after_utc))
         .add_extension(names, critical=True)  # RFC 5280 4.2.1.6: critical where the subject is empty
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -61,7 +67,16 @@ def _authority_identifier(authority: Pair) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
 
 
-def _general_name(host: str) -> x509.GeneralName:
+def hosts_of(certificate: x509.Certificate) -> frozenset[str]:
+    """Give the DNS names and addresses that a certificate is good for."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return frozenset()
+    return frozenset(str(name.value) for name in names if isinstance(name, x509.DNSName | x509.IPAddress))
+
+
+def general_name(host: str) -> x509.GeneralName:
     """A host as it stands in a certificate."""
     try:
         return x509.IPAddress(ipaddress.ip_address(host))

@@ -7,7 +7,9 @@ import sys
 import threading
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
+from lockstep.certificate_options import add_name_arguments, names_of
 from lockstep.logs import log_as_json
 from lockstep.reporting import Reporter, audit_arguments
 from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
@@ -15,8 +17,12 @@ from reconciler.contract import CallFailed
 from reconciler.health import HealthServer, parse_address
 from reconciler.leases import Durations, LeaseName
 from reconciler.loop import Reconciler, Settings
+from reconciler.recorder import Recorder
 from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.configuration import load_configuration
+
+if TYPE_CHECKING:
+    from reconciler.certificates import CertificateKeeper
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how often PolicyReports are brought up to date where their kind is served (300); 0 for never",
     )
+    parser.add_argument(
+        "--certificates",
+        choices=("own", "off"),
+        default="off",
+        help="own: make, renew and publish the servers' certificates; off: somebody else does (off)",
+    )
+    add_name_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     log_as_json()
     try:
         settings = settings_of(args)
+        names_of(args)
     except ValueError as error:
         print(error, file=sys.stderr)  # noqa: T201
         return WRONG_USAGE
@@ -83,10 +97,14 @@ def serve(api: HttpApi, reconciler: Reconciler, args: argparse.Namespace) -> Non
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
     health = reporter = None
+    keeper = make_keeper(reconciler, args) if args.certificates == "own" else None
     if args.metrics_addr is not None:
-        health = HealthServer(args.metrics_addr, reconciler.meters, alive=reconciler.alive, ready=reconciler.ready)
+        alive = reconciler.alive if keeper is None else lambda: reconciler.alive() | keeper.alive()
+        health = HealthServer(args.metrics_addr, reconciler.meters, alive=alive, ready=reconciler.ready)
         health.start()
     reconciler.start()
+    if keeper is not None:
+        keeper.start()
     if args.report_seconds > 0:
         arguments = audit_arguments(args.kubeconfig, args.namespace)
         reporter = Reporter(reconciler.fenced, arguments, args.report_seconds, leads=reconciler.leads)
@@ -95,10 +113,22 @@ def serve(api: HttpApi, reconciler: Reconciler, args: argparse.Namespace) -> Non
     stop.wait()
     if reporter is not None:
         reporter.stop()
+    if keeper is not None:
+        keeper.stop()
     reconciler.stop()
     if health is not None:
         health.stop()
     api.close()
+
+
+def make_keeper(reconciler: Reconciler, args: argparse.Namespace) -> "CertificateKeeper":
+    """Make the writer of certificates; it writes through the reconciler's fence."""
+    from reconciler.certificate_meters import CertificateMeters  # noqa: PLC0415 - with `off` none of it is loaded
+    from reconciler.certificates import CertificateKeeper  # noqa: PLC0415
+
+    recorder = Recorder(reconciler.fenced, instance=own_identity(), meters=reconciler.meters)
+    meters = CertificateMeters(reconciler.meters.registry)
+    return CertificateKeeper(reconciler.fenced, names_of(args), recorder, meters, leads=reconciler.leads)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
