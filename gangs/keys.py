@@ -21,9 +21,23 @@ SUBGROUP_EXCLUSIVE_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/subgroup-exclu
 LOCKSTEP_GROUP: Final = "lockstep.dev/group"
 """Label on every stamped pod and every group object of ours: the group's name."""
 
+GATE: Final = "lockstep.dev/group"
+"""Scheduling gate on pods of schedulers without a group object, until the reconciler has written what they read."""
+
+LOCKSTEP_SHARED: Final = "lockstep.dev/shared"
+"""Label on objects of ours that groups of several replicas share: the object's name."""
+
 LOCKSTEP_GANG: Final = "lockstep.dev/gang"
 """Label on a pod template: `off` keeps Lockstep away."""
 OPTED_OUT: Final = "off"
 
 WORD_PREFIX: Final = "lockstep.dev/"
 """Prefix of the annotations that carry the words of `gangs.intents`."""
+
+DISAGGREGATED_API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
+DISAGGREGATED_KIND: Final = "DisaggregatedSet"
+DISAGGREGATED_NAME: Final = "disaggregatedset.x-k8s.io/name"
+DISAGGREGATED_ROLE: Final = "disaggregatedset.x-k8s.io/role"
+DISAGGREGATED_SLICE: Final = "disaggregatedset.x-k8s.io/slice"
+DISAGGREGATED_REVISION: Final = "disaggregatedset.x-k8s.io/revision"
+"""On LeaderWorkerSets and pods of a DisaggregatedSet (kubernetes-sigs/lws `api/disaggregatedset/v1`)."""

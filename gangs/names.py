@@ -31,6 +31,26 @@ def group_name(namespace: str, lws: str, index: int, revision: str, key: str) ->
     return lws[: MOST - len(tail)].rstrip("-") + tail
 
 
+def shared_name(namespace: str, owner: str, *rest: str) -> str:
+    """Name an object that groups of several replicas share.
+
+    Args:
+        namespace: namespace of the replicas.
+        owner: name of the LeaderWorkerSet or DisaggregatedSet.
+        rest: what tells the object from others of the same owner.
+
+    Returns:
+        A DNS-1123 label of at most 63 characters: `<owner, shortened>-<10 hex digits>`.
+    """
+    digest = hashlib.sha256("/".join((namespace, owner, *rest)).encode()).hexdigest()[:DIGITS]
+    return f"{owner[: MOST - DIGITS - 1].rstrip('-.')}-{digest}"
+
+
+def index_in(group: str) -> str:
+    """Read the replica's index out of a name of `group_name`; of any other name, some part of it."""
+    return group.rpartition("-")[0].rpartition("-")[2] or group
+
+
 def key_of_lws(namespace: str, leader: str) -> str:
     """Give the group-key that LWS itself writes on a leader which has none.
 

@@ -126,6 +126,11 @@ class Pod(Thing, frozen=True, gc=False, kw_only=True):
         return None if self.spec.scheduling_group is None else self.spec.scheduling_group.pod_group_name
 
     @property
+    def workload_ref(self) -> str | None:
+        """`spec.workloadRef.name`."""
+        return None if self.spec.workload_ref is None else self.spec.workload_ref.name
+
+    @property
     def scheduler(self) -> str:
         """`spec.schedulerName` with its default."""
         return self.spec.scheduler_name or DEFAULT_SCHEDULER
@@ -149,8 +154,10 @@ class Pod(Thing, frozen=True, gc=False, kw_only=True):
 def stamped(stamp: Stamp) -> Pod:
     """Give a pod that carries a stamp and nothing else."""
     group = None if stamp.scheduling_group is None else SchedulingGroup(stamp.scheduling_group)
+    ref = stamp.workload_ref
+    workload = None if ref is None else WorkloadRef(ref.name, ref.pod_group)
     metadata = Metadata(labels=dict(stamp.labels), annotations=dict(stamp.annotations))
-    return Pod(metadata=metadata, spec=PodSpec(scheduling_group=group))
+    return Pod(metadata=metadata, spec=PodSpec(scheduling_group=group, workload_ref=workload))
 
 
 class StatefulSetSpec(msgspec.Struct, frozen=True, gc=False):

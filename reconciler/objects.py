@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from gangs import keys
 from gangs.resources import PodResources, PodStatusResources
 
 FINISHED: Final = ("Succeeded", "Failed")
@@ -50,6 +51,12 @@ class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     pod_group_name: str | None = None
 
 
+class WorkloadReference(msgspec.Struct, frozen=True, gc=False):
+    """`spec.workloadRef` of a pod of Kubernetes 1.35."""
+
+    name: str | None = None
+
+
 class PodSpec(PodResources, frozen=True, gc=False, kw_only=True, rename="camel"):
     """What is read of a PodSpec."""
 
@@ -57,7 +64,12 @@ class PodSpec(PodResources, frozen=True, gc=False, kw_only=True, rename="camel")
     scheduler_name: str = ""
     priority_class_name: str = ""
     scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
+    preemption_policy: str = ""
     scheduling_gates: list[dict[str, str]] | None = None
+    node_selector: dict[str, str] | None = None
+    tolerations: list[dict[str, object]] | None = None
+    affinity: dict[str, object] | None = None
 
 
 class PodStatus(PodStatusResources, frozen=True, gc=False, kw_only=True, rename="camel"):
@@ -89,9 +101,19 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return None if self.spec.scheduling_group is None else self.spec.scheduling_group.pod_group_name
 
     @property
+    def workload_ref(self) -> str | None:
+        """`spec.workloadRef.name`."""
+        return None if self.spec.workload_ref is None else self.spec.workload_ref.name
+
+    @property
     def bound(self) -> bool:
         """Whether the pod has a node."""
         return bool(self.spec.node_name)
+
+    @property
+    def gated(self) -> bool:
+        """Whether our scheduling gate holds it."""
+        return any(gate.get("name") == keys.GATE for gate in self.spec.scheduling_gates or ())
 
     @property
     def finished(self) -> bool:

@@ -1,5 +1,6 @@
 """The one configuration file of all processes."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -8,6 +9,7 @@ import msgspec
 
 from gangs.intents import Intent, Topology, merge, parse_word
 from schedulers.contract import Provider
+from schedulers.options import HasOptions
 from schedulers.registry import all_providers, usual_schedulers
 
 API_VERSION: Final = "lockstep.dev/v1alpha1"
@@ -36,21 +38,33 @@ class Configuration(msgspec.Struct, frozen=True):
         schedulers: `spec.schedulerName` -> provider name.
         defaults: intent words for replicas that say nothing.
         repair: what is done with pods that should have been stamped at creation: `report` or `recreate`.
+        options: provider name -> what was chosen about it; see `schedulers.options`.
     """
 
     schedulers: Mapping[str, str]
     defaults: Intent = Intent()
     repair: Literal["report", "recreate"] = REPORT
+    options: Mapping[str, frozenset[tuple[str, str]]] = {}
 
     def provider(self, scheduler_name: str) -> Provider | None:
         """Find the provider for a pod's `spec.schedulerName`; `None` leaves the pod alone."""
         name = self.schedulers.get(scheduler_name or DEFAULT_SCHEDULER)
-        return None if name is None else all_providers()[name]
+        return None if name is None else self._as_chosen(name)
 
     def providers(self) -> list[Provider]:
         """List the providers that some scheduler name stands for."""
         names = set(self.schedulers.values())
-        return [provider for name, provider in all_providers().items() if name in names]
+        return [self._as_chosen(name) for name in all_providers() if name in names]
+
+    def _as_chosen(self, name: str) -> Provider:
+        return _with_options(name, self.options[name]) if name in self.options else all_providers()[name]
+
+
+@functools.cache
+def _with_options(name: str, chosen: frozenset[tuple[str, str]]) -> Provider:
+    """Give a provider as it is with some choices: the same object each time, as the providers themselves are."""
+    provider = all_providers()[name]
+    return provider.with_options(dict(chosen)) if isinstance(provider, HasOptions) else provider
 
 
 def default_configuration() -> Configuration:
@@ -95,7 +109,9 @@ def _read(path: str) -> str:
 
 def configuration_of(document: Mapping[str, object]) -> Configuration:
     """Build the configuration from a document that has passed the schema."""
-    given = msgspec.convert(document, _Document)
+    optional = [name for name, provider in all_providers().items() if isinstance(provider, HasOptions)]
+    options = {name: msgspec.convert(document[name], dict[str, str]) for name in optional if name in document}
+    given = msgspec.convert({key: value for key, value in document.items() if key not in options}, _Document)
     base = default_configuration()
     words = {
         word: parse_word(word, str(value))
@@ -106,6 +122,7 @@ def configuration_of(document: Mapping[str, object]) -> Configuration:
         schedulers=base.schedulers if given.schedulers is None else given.schedulers,
         defaults=merge(base.defaults, words),
         repair=given.repair,
+        options={name: frozenset(chosen.items()) for name, chosen in options.items() if chosen},
     )
 
 

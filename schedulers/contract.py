@@ -5,7 +5,7 @@ compare and write for all of them.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
@@ -62,17 +62,19 @@ class Stamp(msgspec.Struct, frozen=True):
         annotations: annotations to set.
         scheduling_group: `spec.schedulingGroup.podGroupName`; can be set at creation only.
         workload_ref: `spec.workloadRef`; can be set at creation only.
+        gated: whether our scheduling gate holds the pod back until the reconciler opens it; can be set at creation only.
     """
 
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     scheduling_group: str | None = None
     workload_ref: WorkloadReference | None = None
+    gated: bool = False
 
     @property
     def fits_later(self) -> bool:
         """Whether a pod that exists can still be stamped."""
-        return self.scheduling_group is None and self.workload_ref is None
+        return self.scheduling_group is None and self.workload_ref is None and not self.gated
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -173,6 +175,10 @@ class Replica(msgspec.Struct, frozen=True):
         priority_class: `spec.priorityClassName` of its pods, empty for none.
         intent: the user's words.
         own: settings of the scheduler's own that have no word; see `OwnSettings`.
+        preemption_policy: `spec.preemptionPolicy` of its pods, empty for none.
+        template_size: pods as its revision has it, `None` where that is not known; `size` may differ from it.
+        roles: the DisaggregatedSet that its LeaderWorkerSet is a role of, `None` for none.
+        claims: ResourceClaims that all its pods share: name in the pods -> name of the ResourceClaim.
     """
 
     namespace: str
@@ -187,6 +193,84 @@ class Replica(msgspec.Struct, frozen=True):
     priority_class: str
     intent: Intent
     own: Mapping[str, str] = msgspec.field(default_factory=dict)
+    preemption_policy: str = ""
+    template_size: int | None = None
+    roles: "Roles | None" = None
+    claims: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class SetRole(msgspec.Struct, frozen=True):
+    """A role of a DisaggregatedSet, which is a LeaderWorkerSet.
+
+    Attributes:
+        name: of the role.
+        minimum: pods of a replica that its group is made with: the size, 1 where workers come late.
+        priority_class: of its pods as their templates have it, empty for none.
+    """
+
+    name: str
+    minimum: int
+    priority_class: str
+
+
+class Roles(msgspec.Struct, frozen=True):
+    """One slice of one revision of a DisaggregatedSet: several LeaderWorkerSets that need each other.
+
+    Attributes:
+        name: name of the DisaggregatedSet.
+        marks: labels that the pods of the slice and revision bear.
+        role: name of the role that is looked at.
+        all: every role, in order.
+    """
+
+    name: str
+    marks: Mapping[str, str]
+    role: str
+    all: tuple[SetRole, ...]
+
+
+class GatedField(msgspec.Struct, frozen=True):
+    """A field that API servers drop without a word unless a feature gate is on.
+
+    Attributes:
+        field: its name, directly below `spec`.
+        gate: name of the gate.
+        shown_by: the field whose survival shows that the gate is on, where it isn't the field itself.
+    """
+
+    field: str
+    gate: str
+    shown_by: str = ""
+
+
+class Role(msgspec.Struct, frozen=True):
+    """Pods of a replica that are alike.
+
+    Attributes:
+        name: `leader` or `worker`.
+        pods: how many there are once the replica is whole.
+        requests: resource name -> requests of one pod as quantities.
+        placement: the fields of a pod's spec that say where it may go, as JSON; only those that are set.
+        labels: labels that the terms of its affinity look for.
+    """
+
+    name: str
+    pods: int
+    requests: Mapping[str, str]
+    placement: Mapping[str, object] = {}
+    labels: Mapping[str, str] = {}
+
+
+class Declaration(msgspec.Struct, frozen=True):
+    """What a scheduler without a group object has to find on every pod before it sees the first.
+
+    Attributes:
+        labels: labels to set where a pod has none of that key.
+        annotations: annotations to set.
+    """
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -198,12 +282,14 @@ class Spec(msgspec.Struct, frozen=True):
             once, never repaired.
         quantities: dotted paths of maps whose values are quantities, compared by value.
         annotations: annotations of the object that belong to its spec.
+        gated: which of the fields are not kept by every API server.
     """
 
     fields: Mapping[str, object]
     fixed: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    gated: tuple[GatedField, ...] = ()
 
 
 class Provider(Protocol):
@@ -327,6 +413,68 @@ class HoldsDeleted(Protocol):
     """
 
     finalizer: str
+
+
+@runtime_checkable
+class DropsFields(Protocol):
+    """A scheduler whose group objects have fields that API servers drop without a word; see `GatedField`."""
+
+    def probe(self, kind: GroupKind) -> Mapping[str, object] | None:
+        """Give the spec of a group with every such field, for a dry run that shows which are kept; `None` for none."""
+
+
+@runtime_checkable
+class SpellsByVersion(Protocol):
+    """A scheduler whose kinds of group object have their minimum in different places."""
+
+    def minimum_in(self, kind: GroupKind) -> str:
+        """Give the dotted path of the minimum in objects of a kind; a number is an index of a list."""
+
+
+@runtime_checkable
+class RefusesWords(Protocol):
+    """A scheduler that can honour a word for some replicas only."""
+
+    def refusal(self, word: str, replica: Replica, kind: GroupKind) -> str | None:
+        """Say why a word that is set is not honoured, with the nearest thing, as a phrase; `None` when it is."""
+
+
+@runtime_checkable
+class LosesStamps(Protocol):
+    """A scheduler whose stamp some API servers drop without a word."""
+
+    def why_dropped(self, kind: GroupKind | None) -> str:
+        """Say why the API server that serves `kind` drops the stamp, as a clause."""
+
+
+def minimum_path(provider: Provider, kind: GroupKind) -> str:
+    """Give the dotted path of the minimum in objects of a kind."""
+    return provider.minimum_in(kind) if isinstance(provider, SpellsByVersion) else provider.minimum
+
+
+@runtime_checkable
+class Declares(Protocol):
+    """A scheduler without a group object: the numbers of the whole replica have to stand on its pods.
+
+    A leader doesn't carry its workers' template, so its pods are stamped with our gate, and the reconciler, which knows
+    it, writes the declaration on every pod and takes the gate off.
+
+    Attributes:
+        declared: annotations of a declaration. They come off once the replica is whole.
+        hold: seconds for which the scheduler holds the room of members that don't come, without a word about it.
+    """
+
+    declared: tuple[str, ...]
+    hold: int
+
+    def declare(self, replica: Replica, roles: Sequence[Role], age: float) -> Declaration:
+        """Compute what is written on every pod of a replica when its gates are opened.
+
+        Args:
+            replica: the replica.
+            roles: its pods; each role has at least one.
+            age: seconds since the oldest of its pods was created.
+        """
 
 
 def podgroup_rights(api_group: str) -> tuple[Right, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 from gangs.intents import LONGEST_TIMEOUT
 from schedulers.configuration import API_VERSION, KIND, RECREATE, REPORT
 from schedulers.contract import Provider
+from schedulers.options import HasOptions
 from schedulers.registry import all_providers, usual_schedulers
 
 _PART: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -48,6 +49,19 @@ def configuration_schema(providers: Mapping[str, Provider]) -> dict[str, object]
                 "enum": [REPORT, RECREATE],
                 "default": REPORT,
             },
+            **{name: _options(provider) for name, provider in providers.items() if isinstance(provider, HasOptions)},
+        },
+    }
+
+
+def _options(provider: HasOptions) -> dict[str, object]:
+    return {
+        "description": "choices about one scheduler",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            name: {"description": option.description, "enum": list(option.choices), "default": option.choices[0]}
+            for name, option in provider.options.items()
         },
     }
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from gangs import keys
 from schedulers.contract import Provider, Stamp
 from schedulers.registry import all_providers
 
@@ -41,9 +42,13 @@ def _stamp(stamp: Stamp) -> str:
     parts = []
     if stamp.scheduling_group is not None:
         parts.append("`spec.schedulingGroup.podGroupName`")
+    if stamp.workload_ref is not None:
+        parts.append("`spec.workloadRef`")
     for what, values in (("label", stamp.labels), ("annotation", stamp.annotations)):
         if values:
             parts.append(f"{what} {_codes(sorted(values))}")
+    if stamp.gated:
+        parts.append(f"gate `{keys.GATE}`")
     return "; ".join(parts)
 
 

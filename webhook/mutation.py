@@ -28,6 +28,8 @@ from webhook.reviews import (
 LABELS: Final = "/metadata/labels"
 ANNOTATIONS: Final = "/metadata/annotations"
 SCHEDULING_GROUP: Final = "/spec/schedulingGroup"
+WORKLOAD_REF: Final = "/spec/workloadRef"
+GATES: Final = "/spec/schedulingGates"
 
 UNCHANGED: Final = "unchanged"
 STAMPED: Final = "stamped"
@@ -39,11 +41,23 @@ LEFT_OUT: Final = "lockstep leaves this pod out of its gang"
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
-    """A pod as providers see it (`schedulers.contract.PodFacts`)."""
+    """A pod as providers see it (`schedulers.contract.PodFacts`), and what the webhook looks at beside that.
+
+    Attributes:
+        labels: `metadata.labels`.
+        annotations: `metadata.annotations`.
+        scheduling_group: `spec.schedulingGroup.podGroupName`.
+        gates: names of its scheduling gates.
+        placed: whether it names its node itself; the API server lets no such pod have a gate.
+        workload_ref: `spec.workloadRef.name`.
+    """
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     scheduling_group: str | None
+    gates: tuple[str, ...] = ()
+    placed: bool = False
+    workload_ref: str | None = None
 
 
 class Decider:
@@ -75,9 +89,16 @@ class Decider:
         provider = self._configuration.provider(spec.scheduler_name or "")
         if provider is None or labels.get(keys.LOCKSTEP_GANG) == keys.OPTED_OUT:
             return _admit(request, UNCHANGED)
-        group = spec.scheduling_group
+        group, workload = spec.scheduling_group, spec.workload_ref
         # A scheduling group without a name is still someone's: "" is no name of ours, so it counts as another's claim.
-        view = View(labels, metadata.annotations or {}, None if group is None else group.pod_group_name or "")
+        view = View(
+            labels,
+            metadata.annotations or {},
+            None if group is None else group.pod_group_name or "",
+            gates=tuple([gate.name or "" for gate in spec.scheduling_gates or ()]),
+            placed=bool(spec.node_name),
+            workload_ref=None if workload is None else workload.name or "",
+        )
         try:
             member = read_member(request.namespace, metadata.name or "", labels, view.annotations)
         except Malformed as error:
@@ -116,6 +137,9 @@ def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
             operations.append(_add(ANNOTATIONS, key, value))
     if stamp.scheduling_group is not None and pod.scheduling_group is None:
         operations.append(Operation("add", SCHEDULING_GROUP, {"podGroupName": stamp.scheduling_group}))
+    if stamp.gated and keys.GATE not in pod.gates and not pod.placed:
+        gate = {"name": keys.GATE}
+        operations.append(Operation("add", f"{GATES}/-", gate) if pod.gates else Operation("add", GATES, [gate]))
     return operations
 
 
@@ -131,6 +155,11 @@ def withdrawal(pod: View, member: Member, stamp: Stamp) -> list[Operation]:
     ]
     if stamp.scheduling_group is not None and pod.scheduling_group == stamp.scheduling_group:
         operations.append(Operation("remove", SCHEDULING_GROUP))
+    if stamp.workload_ref is not None and pod.workload_ref == stamp.workload_ref.name:
+        operations.append(Operation("remove", WORKLOAD_REF))
+    if stamp.gated and keys.GATE in pod.gates:
+        only = len(pod.gates) == 1
+        operations.append(Operation("remove", GATES if only else f"{GATES}/{pod.gates.index(keys.GATE)}"))
     own = names.key_of_lws(member.namespace, member.leader_name)
     if member.leader and member.key != own and keys.EXCLUSIVE_TOPOLOGY not in pod.annotations:
         operations.append(Operation("replace", pointer(LABELS, keys.GROUP_KEY), own))

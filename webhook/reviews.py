@@ -21,11 +21,26 @@ class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     pod_group_name: str | None = None
 
 
+class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
+    """One of `spec.schedulingGates` of a pod."""
+
+    name: str | None = None
+
+
+class WorkloadReference(msgspec.Struct, frozen=True, gc=False):
+    """`spec.workloadRef` of a pod of Kubernetes 1.35."""
+
+    name: str | None = None
+
+
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of a PodSpec that decides who places the pod."""
+    """The part of a PodSpec that decides who places the pod, and when."""
 
     scheduler_name: str | None = None
     scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
+    node_name: str | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
 
 
 class PodMetadata(msgspec.Struct, frozen=True, gc=False):

@@ -107,7 +107,7 @@ def test_a_good_file_is_honoured(text: str, configuration: Configuration) -> Non
         ),
         pytest.param(
             HEAD + "scheduler: {}\n",
-            '3: document: must hold no other keys than apiVersion, defaults, kind, repair, schedulers, got "scheduler"',
+            '3: document: must hold no other keys than apiVersion, defaults, kind, native, repair, schedulers, got "scheduler"',
             id="an unknown key",
         ),
         pytest.param(
@@ -270,7 +270,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_lines() -> None:
         'f.yaml:6: defaults.queue: must be a DNS subdomain, got "_"',
         f'f.yaml:7: defaults: must hold no other keys than {known}, got "foo"',
         'f.yaml:8: repair: must be one of "report", "recreate", got 7',
-        'f.yaml:9: document: must hold no other keys than apiVersion, defaults, kind, repair, schedulers, got "bar"',
+        'f.yaml:9: document: must hold no other keys than apiVersion, defaults, kind, native, repair, schedulers, got "bar"',
     ]
 
 
