@@ -50,6 +50,10 @@ class Component:
         return self.modules / self.name
 
 
+def _set(*variables: str) -> str:
+    return " ".join(("-s -w", *(f"-X {variable}" for variable in variables)))
+
+
 def _kubernetes(name: str) -> Command:
     return Command(f"k8s.io/kubernetes/cmd/{name}", name, name)
 
@@ -60,6 +64,17 @@ def _crd(module: str, name: str) -> Asset:
 
 def _joined_crds(name: str, module: str, folder: str, kinds: tuple[str, ...]) -> Asset:
     return Asset(f"crds/{name}.yaml", module, tuple(f"{folder}/{kind}.yaml" for kind in kinds))
+
+
+def _older_api_server(minor: int, patch: int) -> Component:
+    name = f"1.{minor}"
+    return Component(
+        f"kubernetes-{name}",
+        (Command("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver", f"kube-apiserver-{name}"),),
+        ldflags=_set(
+            f"{_VERSION}.gitVersion=v{name}.{patch}", f"{_VERSION}.gitMajor=1", f"{_VERSION}.gitMinor={minor}"
+        ),
+    )
 
 
 _KOORDINATOR = "github.com/koordinator-sh/koordinator"
@@ -85,12 +100,13 @@ _KAI_KINDS = (
     "kai.scheduler_topologies",
 )
 
-COMPONENTS = (
+
+BASE = (
     Component(
         "kubernetes",
         tuple(map(_kubernetes, ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"))),
         # Without these three /version says v0.0.0, and clients that ask for it misjudge the server.
-        ldflags=f"-s -w -X {_VERSION}.gitVersion=v1.37.2 -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=37",
+        ldflags=_set(f"{_VERSION}.gitVersion=v1.37.2", f"{_VERSION}.gitMajor=1", f"{_VERSION}.gitMinor=37"),
     ),
     Component("etcd", (Command("go.etcd.io/etcd/server/v3", "server", "etcd"),)),
     Component(
@@ -109,6 +125,11 @@ COMPONENTS = (
             ),
         ),
     ),
+)
+"""A control plane of the newest Kubernetes with LWS and fake nodes: all that the demo needs."""
+
+COMPONENTS = (
+    *BASE,
     Component(
         "coscheduling",
         (
@@ -137,4 +158,6 @@ COMPONENTS = (
     ),
     # Ours: what Kubernetes' own code makes of a quantity or a pod.
     Component("oracle", (Command(".", "oracle", "oracle"),)),
+    _older_api_server(35, 4),
 )
+"""What `make test` needs."""
