@@ -6,6 +6,7 @@ from typing import Any, Final
 from policies.reports.policy_reports import RIGHTS as REPORT_RIGHTS
 from policies.rights import READS as POLICY_READS
 from policies.rights import service_rights
+from reconciler.certificate_rights import configuration_rights, named_rules, secret_rights
 from reconciler.rights import READS, WRITES, policy_rules
 from schedulers.contract import Provider, Right
 from schedulers.registry import all_providers
@@ -23,27 +24,6 @@ _API: Final = "rbac.authorization.k8s.io"
 
 RENDERED: Final = "Rendered from the code by `make render`."
 
-SECRETS: Final = [
-    {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": ["lockstep-tls", "lockstep-ca"],
-        "verbs": ["get", "patch"],
-    }
-]
-CONFIGURATIONS: Final = [
-    {
-        "apiGroups": ["admissionregistration.k8s.io"],
-        "resources": [resource],
-        "resourceNames": [name],
-        "verbs": ["get", "patch"],
-    }
-    for resource, name in (
-        ("mutatingwebhookconfigurations", "lockstep-mutating"),
-        ("validatingwebhookconfigurations", "lockstep-policies"),
-    )
-]
-
 
 def base_rights() -> list[Json]:
     """Give roles and bindings of both accounts without those that a scheduler brings."""
@@ -53,8 +33,8 @@ def base_rights() -> list[Json]:
         *cluster_role(RECONCILER, RECONCILER, policy_rules(everywhere)),
         *cluster_role(POLICY, POLICY, policy_rules(_common_looks())),
         *role(RECONCILER, RECONCILER, _lease_rules(lease)),
-        *role(CERTIFICATES, RECONCILER, SECRETS),
-        *cluster_role(CERTIFICATES, RECONCILER, CONFIGURATIONS),
+        *role(CERTIFICATES, RECONCILER, named_rules(secret_rights())),
+        *cluster_role(CERTIFICATES, RECONCILER, named_rules(configuration_rights())),
     ]
 
 
