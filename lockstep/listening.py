@@ -30,7 +30,13 @@ def add_server_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
         action="append",
         default=[],
         metavar="NAME",
-        help="name that the API server calls; ready only when the certificate is good for it (repeatable)",
+        help="name that the API server calls; ready only when the certificate is good for it by the authorities in "
+        "ca.crt beside it (repeatable)",
+    )
+    parser.add_argument(
+        "--await-certificate",
+        action="store_true",
+        help="begin without a usable pair, not ready until there is one; else that is an error",
     )
     parser.add_argument(
         "--drain-seconds",

@@ -64,7 +64,8 @@ def _prepare(args: argparse.Namespace) -> "Callable[[PolicyService], Desk]":
     from schedulers.configuration import load_configuration  # noqa: PLC0415
     from serving.tls import Files, load_context  # noqa: PLC0415
 
-    load_context(Files(args.cert, args.key))
+    if not args.await_certificate:
+        load_context(Files(args.cert, args.key))
     load_configuration(args.config)
     all_rules()  # loaded before the workers are forked: they share it, and a rule that is refused is told here
     target = parse_target(args.target or NEWEST, GENERIC_WORKLOAD if args.gates is None else args.gates)
@@ -130,5 +131,6 @@ def _serve(args: argparse.Namespace, make_desk: "Callable[[PolicyService], Desk]
         metrics_listener = listen(args.metrics_addr) if args.metrics_addr else None
     except OSError as error:
         return fail(str(error), NOT_REACHABLE)
-    settings = Settings(Files(args.cert, args.key), tuple(args.server_name), args.drain_seconds, args.workers)
+    files, names = Files(args.cert, args.key), tuple(args.server_name)
+    settings = Settings(files, names, args.drain_seconds, args.workers, args.await_certificate)
     return Server(settings, PolicyService(make_desk), listener, metrics_listener).serve()

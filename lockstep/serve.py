@@ -23,7 +23,8 @@ def run(args: argparse.Namespace) -> int:
 
     files = Files(args.cert, args.key)
     try:
-        load_context(files)
+        if not args.await_certificate:
+            load_context(files)
         decide = _load_decision(args.config)
     except (Unusable, _Misconfigured) as error:
         return fail(str(error), BAD_CONFIGURATION)
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         metrics_listener = listen(args.metrics_addr) if args.metrics_addr else None
     except OSError as error:
         return fail(str(error), NOT_REACHABLE)
-    settings = Settings(files, tuple(args.server_name), args.drain_seconds, args.workers)
+    settings = Settings(files, tuple(args.server_name), args.drain_seconds, args.workers, args.await_certificate)
     return Server(settings, Webhook(decide), listener, metrics_listener).serve()
 
 

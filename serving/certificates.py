@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.health import Health
 from serving.metrics import Metrics
-from serving.tls import Files, Leaf, Unusable, find_trouble, load_context, read_leaf
+from serving.tls import Files, Leaf, Unusable, find_trouble, load_context, make_context, read_leaf
 
 VERIFY_EVERY_SECONDS = 10.0
 """How often the certificate is checked again though no file changed: time alone can end it."""
@@ -21,11 +21,21 @@ class Certificates:
         listening: the context for the listening socket; it hands out the pair in service to each new connection.
     """
 
-    def __init__(self, files: Files, names: Sequence[str], health: Health, metrics: Metrics) -> None:
-        """Load the first pair; `names` are host names that it must be good for, its own where none are given.
+    def __init__(
+        self, files: Files, names: Sequence[str], health: Health, metrics: Metrics, *, wait: bool = False
+    ) -> None:
+        """Load the first pair.
+
+        Args:
+            files: where it lies.
+            names: host names that it must be good for, its own where none are given; with some, the authorities that
+                callers trust must be there too.
+            health: gets the reason while callers would not talk to us.
+            metrics: where to count, and to say what happens.
+            wait: begin without a pair that works, and take the first one up when it is there.
 
         Raises:
-            Unusable: there is no pair that works.
+            Unusable: there is no pair that works, and no waiting for one.
         """
         self._files = files
         self._names = tuple(names)
@@ -34,10 +44,17 @@ class Certificates:
         self._seen = _fingerprint(files)
         self._refused = ""
         self._verified_at = float("-inf")
-        self._current = load_context(files)
-        self._leaf = self._describe(self._current)
-        self.listening = load_context(files)
+        self._current: ssl.SSLContext | None = None
+        self._leaf = Leaf((), 0)
+        self.listening = make_context()
         self.listening.sni_callback = self._hand_out
+        try:
+            self._serve(load_context(files))
+        except Unusable as error:
+            if not wait:
+                raise
+            self._refused = str(error)
+            self._log("info", "waits for a certificate", reason=self._refused)
 
     def check(self, now: float) -> None:
         """Take up changed files and verify what is served; call it each second with a clock that never goes back."""
@@ -50,35 +67,44 @@ class Certificates:
             self._verified_at = now
             self._verify()
 
-    def _hand_out(self, connection: ssl.SSLObject, _name: str | None, _listening: ssl.SSLContext) -> None:
+    def _hand_out(self, connection: ssl.SSLObject, _name: str | None, _listening: ssl.SSLContext) -> int | None:
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
         connection.context = self._current
+        return None
 
-    def _describe(self, context: ssl.SSLContext) -> Leaf:
-        leaf = read_leaf(context, self._files.certificate)
-        self._metrics.not_after.set(leaf.not_after)
-        return leaf
+    def _serve(self, context: ssl.SSLContext) -> None:
+        self._leaf = read_leaf(context, self._files.certificate)
+        self._current = context
+        self._metrics.not_after.set(self._leaf.not_after)
 
     def _take_up(self) -> None:
         """Serve the pair in the files, or keep the old one and say why, once for each reason."""
         try:
-            context = load_context(self._files)
-            self._leaf = self._describe(context)
+            self._serve(load_context(self._files))
         except Unusable as error:
             if str(error) != self._refused:
                 self._refused = str(error)
                 self._metrics.reloads.labels("refused").inc()
                 self._log("error", "certificate refused, the old one stays", reason=self._refused)
             return
-        self._current = context
         self._refused = ""
         self._metrics.reloads.labels("loaded").inc()
         self._log("info", "certificate loaded", not_after=self._leaf.not_after, names=self._leaf.names)
 
     def _verify(self) -> None:
-        trouble = find_trouble(self._current, self._files.authority, self._names or self._leaf.names)
+        trouble = self._find_trouble()
         if trouble != self._health.trouble:
             self._health.trouble = trouble
             self._log("error" if trouble else "info", "not ready" if trouble else "ready", reason=trouble)
+
+    def _find_trouble(self) -> str:
+        if self._current is None:
+            return self._refused
+        authority = self._files.authority
+        if self._names and not authority.exists():
+            return f"certificate: must verify against {authority}, no such file or directory"
+        return find_trouble(self._current, authority, self._names or self._leaf.names)
 
     def _log(self, level: str, message: str, **fields: object) -> None:
         self._metrics.writer.write({"level": level, "message": message, **fields})

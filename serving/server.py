@@ -36,6 +36,7 @@ class Settings:
     Attributes:
         files: the certificate and its key.
         names: host names the certificate must be good for; its own names where empty.
+        await_certificate: begin without a pair that works, not ready until there is one.
         drain_seconds: how long to go on serving after SIGTERM.
         workers: processes; each has metrics of its own.
     """
@@ -44,6 +45,7 @@ class Settings:
     names: tuple[str, ...] = ()
     drain_seconds: float = 10.0
     workers: int = 1
+    await_certificate: bool = False
 
 
 class Service(Protocol):
@@ -125,7 +127,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
 
     def make_certificates(self) -> Certificates:
         """Load the served pair in a worker."""
-        return Certificates(self.settings.files, self.settings.names, self.health, self.telemetry)
+        settings = self.settings
+        wait = settings.await_certificate
+        return Certificates(settings.files, settings.names, self.health, self.telemetry, wait=wait)
 
     def announce(self) -> None:
         """Say where the server listens: with port 0 nobody else knows."""

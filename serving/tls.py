@@ -45,21 +45,28 @@ class Leaf:
     not_after: int
 
 
-def load_context(files: Files) -> ssl.SSLContext:
-    """Make a server's context from the pair in `files`.
+def make_context() -> ssl.SSLContext:
+    """Make a server's context without a pair.
 
     TLS 1.2 or newer, HTTP/1.1 only, no session tickets: API servers keep no sessions.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def load_context(files: Files) -> ssl.SSLContext:
+    """Make a server's context from the pair in `files`.
 
     Raises:
         Unusable: a file cannot be read or is too large, or the two are not a pair.
     """
     for path in (files.certificate, files.key):
         _check_readable(path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
-    context.num_tickets = 0
-    context.set_alpn_protocols(["http/1.1"])
+    context = make_context()
     try:
         # Without a password OpenSSL would ask the terminal for one.
         context.load_cert_chain(files.certificate, files.key, password=lambda: "")
