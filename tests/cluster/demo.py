@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from tests.cluster import binaries, toolchain
+from tests.cluster.catalogue import BASE
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import Lockstep
 from tests.cluster.pictures import picture
@@ -26,7 +27,7 @@ SETTLE = 3.0
 def main() -> int:
     """Run the demo; 0 when the pictures are what they should be, 1 when not, 3 when something can't be built."""
     try:
-        folder = binaries.ensure()
+        folder = binaries.ensure(BASE)
     except toolchain.BuildError as error:
         toolchain.say(str(error))
         return 3
