@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from gangs.intents import Intent
-from schedulers.contract import GroupKind, Replica, Right, Spec, Stamp
+from schedulers.contract import Declaration, GroupKind, Replica, Right, Role, Spec, Stamp
 
 GROUP: Final = "vllm-0-b2efc632cb"
 REQUESTS: Final = {"cpu": "4", "memory": "4Gi", "nvidia.com/gpu": "32"}
@@ -22,6 +22,16 @@ class Case(msgspec.Struct, frozen=True):
     spec: Spec
 
 
+class Declared(msgspec.Struct, frozen=True):
+    """One replica of a scheduler without a group object, and what is expected on its pods."""
+
+    what: str
+    replica: Replica
+    roles: tuple[Role, ...]
+    age: float
+    declaration: Declaration
+
+
 class Cases(msgspec.Struct, frozen=True):
     """All that is expected of one provider.
 
@@ -29,19 +39,22 @@ class Cases(msgspec.Struct, frozen=True):
         leader: the leader's stamp.
         worker: a worker's stamp.
         specs: typical replicas and their specs.
-        observed: a pod stamped this way and a group object with the fields of `specs`, below `tests/data/observed`.
+        observed: a pod stamped this way and, where there are any, a group object with the fields of `specs`, below
+            `tests/data/observed`.
         extra_rights: rights beside those on its group objects.
         folder: its folder below `tests/data/observed`, where that isn't its name.
+        declarations: typical replicas and what is declared on their pods.
         waiting: field of `schedulers.contract.Waiting` -> a pod that was recorded waiting in this way.
     """
 
     leader: Stamp
     worker: Stamp
     specs: tuple[Case, ...]
-    observed: tuple[str, str] | None = None
+    observed: tuple[str, ...] | None = None
     extra_rights: tuple[Right, ...] = ()
     folder: str = ""
     waiting: Mapping[str, str] = MappingProxyType({})
+    declarations: tuple[Declared, ...] = ()
 
 
 def replica(**difference: Any) -> Replica:

@@ -12,17 +12,28 @@ import msgspec
 import pytest
 
 import schedulers
-from gangs import names
+from gangs import keys, names
 from gangs.intents import PRIORITY_CLASS, QUEUE, SCHEDULE_TIMEOUT, TOPOLOGY, WORDS, Intent, Topology
-from schedulers.contract import ForgetsWaiting, Provider, RefusesWords, Replica, Spec, Stamp, minimum_path
+from schedulers.contract import (
+    Declares,
+    ForgetsWaiting,
+    Provider,
+    RefusesWords,
+    Replica,
+    Role,
+    Spec,
+    Stamp,
+    minimum_path,
+)
 from schedulers.registry import all_providers
 from tests.schedulers import made_up
-from tests.schedulers.cases import GROUP, REQUESTS, Cases, late_replica, replica
+from tests.schedulers.cases import GROUP, REQUESTS, Cases, Declared, late_replica, replica
 from webhook.mutation import View, stamping
 
 OBSERVED: Final = Path(__file__).parent.parent / "data" / "observed"
 NEEDED_VERBS: Final = {"get", "list", "watch", "create", "patch"}
 MOST_LINES: Final = 130
+WITHOUT_PREFIX: Final = ("pod-group-name", "pod-group.scheduling.sigs.k8s.io")
 
 MODULES: Final = [*(importlib.import_module(f"schedulers.{name}") for name in all_providers()), made_up]
 each_module = pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -37,7 +48,9 @@ def cases_of(provider: Provider) -> Cases:
 
 def stamped(stamp: Stamp) -> View:
     """Build a pod that carries a stamp and our label."""
-    return View({**stamp.labels, "lockstep.dev/group": GROUP}, stamp.annotations, stamp.scheduling_group)
+    labels = {**stamp.labels, "lockstep.dev/group": GROUP}
+    gates = (keys.GATE,) if stamp.gated else ()
+    return View(labels, stamp.annotations, stamp.scheduling_group, gates=gates)
 
 
 def stamps(provider: Provider, group: str = GROUP) -> list[Stamp]:
@@ -103,7 +116,7 @@ def test_a_stamp_fits_its_fields(provider: Provider) -> None:
     for stamp in stamps(provider, longest):
         assert all(len(value) <= 63 for value in stamp.labels.values())
         for key in (*stamp.labels, *stamp.annotations):
-            assert "/" in key or key == "pod-group-name"
+            assert "/" in key or key in WITHOUT_PREFIX
             assert not key.startswith(("lockstep.dev/", "leaderworkerset.sigs.k8s.io/", "kubernetes.io/"))
             assert len(key.rpartition("/")[2]) <= 63
 
@@ -253,12 +266,18 @@ def test_keys_and_fields_are_those_of_recorded_objects(provider: Provider) -> No
     if observed is None:
         assert not (OBSERVED / provider.name).exists()
         return
-    pod, group = (json.loads((OBSERVED / f"{name}.json").read_text()) for name in observed)
+    pod, *groups = (json.loads((OBSERVED / f"{name}.json").read_text()) for name in observed)
     role = "worker" if "leaderworkerset.sigs.k8s.io/leader-name" in pod["metadata"]["annotations"] else "leader"
     stamp = provider.stamp(GROUP, leader=role == "leader")
     assert stamp.labels.keys() <= pod["metadata"]["labels"].keys()
     assert stamp.annotations.keys() <= pod["metadata"]["annotations"].keys()
     assert pod["spec"]["schedulerName"] in provider.scheduler_names
+    assert bool(groups) == bool(provider.kinds)
+    for group in groups:
+        _has_our_fields(provider, group)
+
+
+def _has_our_fields(provider: Provider, group: Mapping[str, Any]) -> None:
     (kind,) = [kind for kind in provider.kinds if kind.api_version == group["apiVersion"]]
     spec = group["spec"]
     of = replica(
@@ -269,3 +288,51 @@ def test_keys_and_fields_are_those_of_recorded_objects(provider: Provider) -> No
     )
     assert provider.spec(of, kind).fields == spec
     assert group["kind"] == kind.kind
+
+
+DECLARING: Final[list[Any]] = [module.PROVIDER for module in MODULES if isinstance(module.PROVIDER, Declares)]
+DECLARED: Final = [(p, case) for p in DECLARING for case in cases_of(p).declarations]
+ROLES: Final = (Role("leader", 1, {"cpu": "1"}), Role("worker", 3, {"cpu": "2"}))
+each_declaring = pytest.mark.parametrize("provider", DECLARING, ids=lambda provider: provider.name)
+
+
+@each_provider
+def test_a_provider_has_group_objects_or_declarations(provider: Provider) -> None:
+    """Without either, nobody tells the scheduler how large a replica is; a gate is for declarations alone."""
+    assert bool(provider.kinds) != isinstance(provider, Declares)
+    assert bool(cases_of(provider).declarations) == isinstance(provider, Declares)
+    assert {stamp.gated for stamp in stamps(provider)} == {isinstance(provider, Declares)}
+
+
+@pytest.mark.parametrize(
+    ("provider", "case"), [pytest.param(p, case, id=f"{p.name}: {case.what}") for p, case in DECLARED]
+)
+def test_declarations_are_as_tabled(provider: Any, case: Declared) -> None:
+    """Word for word what stands on every pod once its gate is open."""
+    assert provider.declare(case.replica, case.roles, case.age) == case.declaration
+
+
+@each_declaring
+def test_what_is_declared_comes_off_again(provider: Any) -> None:
+    """No annotation stays, none is the stamp's; and a pod that carries a declaration is still claimed for its group."""
+    declaration = provider.declare(replica(), ROLES, 5.0)
+    assert declaration.annotations.keys() <= {*provider.declared}
+    for stamp in stamps(provider):
+        assert not stamp.annotations.keys() & {*provider.declared}
+        annotations = {**stamp.annotations, **declaration.annotations}
+        claim = provider.claim(View({**stamp.labels, **declaration.labels}, annotations, None))
+        assert (claim and claim.group) == GROUP
+
+
+@each_declaring
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_is_declared_exactly_where_it_is_honoured(provider: Any, word: str) -> None:
+    """A word that is honoured changes the declaration; any other does not."""
+    said = {
+        QUEUE: Intent(queue="their-queue"),
+        PRIORITY_CLASS: Intent(priority_class="their-class"),
+        SCHEDULE_TIMEOUT: Intent(schedule_timeout=86311),
+        TOPOLOGY: Intent(topology=Topology("their/rack", required=True)),
+    }
+    without = provider.declare(replica(), ROLES, 5.0)
+    assert (provider.declare(replica(intent=said[word]), ROLES, 5.0) != without) == (word in provider.words)
