@@ -1,10 +1,12 @@
-"""`lockstep certs init`: an authority and a certificate for local use."""
+"""`lockstep certs`: `init` makes an authority and a certificate for local use, `status` shows those of a cluster."""
 
 import argparse
 import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+
+from lockstep.certificate_options import add_name_arguments
 
 BAD_CONFIGURATION = 4
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -24,9 +26,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     init.add_argument("--force", action="store_true", help="overwrite files that are there")
     init.add_argument("--keep-ca-key", action="store_true", help="write ca.key too; else nobody can sign with it again")
+    init.set_defaults(action=_init)
+    status = actions.add_parser("status", help="show the chains of an installation, their ages and the next step")
+    status.add_argument("--kubeconfig", type=Path, help="a kubeconfig file; without it the pod's own account is used")
+    status.add_argument("--output", choices=("text", "json"), default="text", help="format (text)")
+    add_name_arguments(status)
+    status.set_defaults(action=_status)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Do what was asked for; give the exit code."""
+    code: int = args.action(args)
+    return code
+
+
+def _status(args: argparse.Namespace) -> int:
+    from lockstep import certs_status  # noqa: PLC0415  # brings the client: `init` needs none
+
+    return certs_status.run(args)
+
+
+def _init(args: argparse.Namespace) -> int:
     """Write the files; give the exit code."""
     try:
         files = _make_files(args.host, keep_ca_key=args.keep_ca_key)
