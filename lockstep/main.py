@@ -20,6 +20,11 @@ COMMANDS = {
     "audit": "judge the live cluster, and keep reports of it",
     "policy": "answer for the rules; list, lint, test and export them",
     "explain": "print the stamps and groups that an LWS manifest would get",
+    "move": "hand an LWS to another scheduler, replica by replica",
+    "adopt": "bring replicas into groups of ours that were there before us",
+    "uninstall": "say what stays behind when Lockstep is taken away",
+    "doctor": "say what is wrong with an installation",
+    "breakglass": "let LWS pods be created while Lockstep is away, and close that again",
     "certs": "make certificates for local use",
 }
 

@@ -6,7 +6,7 @@ from typing import Final
 from schedulers.contract import Provider, Right
 
 LOOK: Final = ("get", "list")
-READ: Final = ("get", "list", "watch")
+READ: Final = ("list", "watch")
 
 READS: Final = (
     Right("", ("pods", "nodes", "namespaces"), READ),
@@ -33,6 +33,12 @@ def status_rights(providers: Iterable[Provider]) -> list[Right]:
     groups = dict.fromkeys((kind.api_group, kind.plural) for provider in providers for kind in provider.kinds)
     of_groups = [Right(api_group, (plural,), LOOK) for api_group, plural in groups]
     return [*seen, Right("", ("events",), LOOK), *of_groups]
+
+
+def moving_rights(providers: Iterable[Provider]) -> list[Right]:
+    """List the rights that `lockstep move` and `lockstep adopt` need beside: to change sets and delete leaders."""
+    lws = Right("leaderworkerset.x-k8s.io", ("leaderworkersets",), ("patch",))
+    return [*status_rights(providers), lws, Right("", ("pods",), ("delete",))]
 
 
 def policy_rules(rights: Iterable[Right]) -> list[dict[str, object]]:

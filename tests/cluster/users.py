@@ -32,7 +32,7 @@ def draw() -> dict[str, User]:
     components = ("kube-controller-manager", "kube-scheduler", "lws", "kwok", "coscheduling", "koordinator", "kai")
     users = [User("admin", "admin", masters), *(User(name, name, masters) for name in components)]
     users += [User("reconciler", "lockstep-reconciler"), User("second", "lockstep-second")]
-    users += [User("reader", "lockstep-reader"), User("stranger", "stranger")]
+    users += [User("reader", "lockstep-reader"), User("mover", "lockstep-mover"), User("stranger", "stranger")]
     return {user.key: user for user in users}
 
 
