@@ -46,21 +46,22 @@ def account_name(account: str) -> str:
 class Installation:
     """The shipped manifests on one control plane, and their containers beside it."""
 
-    def __init__(self, plane: ControlPlane, folder: Path, *, components: Sequence[str] = ()) -> None:
-        """Write the overlay; `components` are added to the installation of all schedulers."""
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        """Choose ports and folders; nothing is applied yet."""
         self._plane, self._folder = plane, folder
         self.ports = {name: free_port() for name in ("webhook", "policy")}
         self.metrics_ports = {name: free_port() for name in ("webhook", "policy", "reconciler")}
-        self.overlay = folder / "overlay"
         self.tls, self._config = folder / "tls", folder / "config"
-        for made in (self.overlay, self.tls, self._config):
+        for made in (self.tls, self._config):
             made.mkdir(parents=True)
-        self._write_overlay(components)
         self.processes: dict[str, Process] = {}
         self._kubelet = Kubelet(plane.api, self.tls)
 
-    def _write_overlay(self, components: Sequence[str]) -> None:
-        relative = os.path.relpath(MANIFESTS, self.overlay)
+    def overlay(self, components: Sequence[str] = ()) -> Path:
+        """Write an overlay of the installation of all schedulers with some components."""
+        folder = self._folder / "-".join(["overlay", *components])
+        folder.mkdir(exist_ok=True)
+        relative = os.path.relpath(MANIFESTS, folder)
         hooks = {
             ("MutatingWebhookConfiguration", MUTATING): ("webhook", "/mutate"),
             ("ValidatingWebhookConfiguration", VALIDATING): ("policy", "/validate/warn"),
@@ -75,7 +76,8 @@ class Installation:
                 for (kind, name), where in hooks.items()
             ],
         }
-        (self.overlay / "kustomization.yaml").write_text(json.dumps(kustomization))
+        (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+        return folder
 
     def _by_url(self, server: str, path: str) -> str:
         client_config = "/webhooks/0/clientConfig"
@@ -87,9 +89,9 @@ class Installation:
         ]
         return json.dumps(operations)
 
-    def apply(self) -> str:
+    def apply(self, *components: str) -> str:
         """Apply the overlay and give what kubectl says."""
-        return self._plane.kubectl("apply", "--validate=strict", "-k", str(self.overlay))
+        return self._plane.kubectl("apply", "--validate=strict", "-k", str(self.overlay(components)))
 
     def __enter__(self) -> Self:
         """Apply and start every container; stop what was started when that fails."""
@@ -114,6 +116,10 @@ class Installation:
         for process in self.processes.values():
             process.stop(60)
         self._kubelet.stop()
+
+    def away(self, *containers: str) -> Away:
+        """Stop some containers for as long as a `with` block lasts."""
+        return Away(self, containers)
 
     def start(self, container: str, *more: str) -> None:
         """Start one container with the arguments of its Deployment, and `more`."""
@@ -166,7 +172,11 @@ class Installation:
     def kubeconfig(self, account: str) -> Path:
         """Write a kubeconfig with a token of one of our accounts, asked for as a kubelet asks."""
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600},
+        }
         token = self._plane.api.request("POST", path, request)["status"]["token"]
         user = User(account, account_name(account), token=token)
         file = self._folder / f"{account}.kubeconfig"
@@ -198,6 +208,25 @@ class Installation:
     def report(self) -> str:
         """Log tails of all containers."""
         return "\n".join(f"--- {p.name}\n{p.tail(20)}" for p in self.processes.values())
+
+
+class Away:
+    """Containers that do not run, or hang, inside of a `with` block."""
+
+    def __init__(self, installation: Installation, containers: Sequence[str]) -> None:
+        """Stop nothing yet."""
+        self._installation, self._containers = installation, containers
+
+    def __enter__(self) -> None:
+        """Stop them."""
+        for name in self._containers:
+            self._installation.processes[name].kill()
+
+    def __exit__(self, *_: object) -> None:
+        """Start them again and wait until they are ready."""
+        for name in self._containers:
+            self._installation.start(name)
+        self._installation.wait_ready()
 
 
 class Kubelet:
