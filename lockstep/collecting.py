@@ -23,7 +23,7 @@ from reconciler.contract import Api, Forbidden, Gone, object_path
 from reconciler.discovery import serves
 from reconciler.wire import BAD_ITEM, BadAnswer, Page, decode_page
 from schedulers.contract import GroupKind
-from schedulers.native import API_GROUP
+from schedulers.native_objects import API_GROUP
 from schedulers.registry import all_providers
 
 PAGE: Final = 500

@@ -34,9 +34,26 @@ class PatchPod(msgspec.Struct, frozen=True):
     body: Mapping[str, object]
 
 
+class OpenGate(msgspec.Struct, frozen=True):
+    """Take our scheduling gate off a pod, and write on it what its scheduler reads, by one strategic merge patch."""
+
+    namespace: str
+    name: str
+    body: Mapping[str, object]
+
+
 class DeletePod(msgspec.Struct, frozen=True):
     """Delete a pod, only if it still is the one with this UID."""
 
+    namespace: str
+    name: str
+    uid: str
+
+
+class DeleteShared(msgspec.Struct, frozen=True):
+    """Delete an object of ours that no replica needs any more, only if it still is the one with this UID."""
+
+    kind: GroupKind
     namespace: str
     name: str
     uid: str
@@ -65,21 +82,24 @@ class LookAgain(msgspec.Struct, frozen=True):
     reason: str
 
 
-Action = CreateGroup | PatchGroup | PatchPod | DeletePod | Say | LookAgain
+Action = CreateGroup | PatchGroup | PatchPod | OpenGate | DeletePod | DeleteShared | Say | LookAgain
 
 
 def describe(action: Action) -> str:
     """Describe an action in a few words, for logs."""
     match action:
         case CreateGroup(kind, _, name, _):
-            return f"creates {kind.title} {name}"
+            text = f"creates {kind.title} {name}"
         case PatchGroup(kind, _, name, body):
-            return f"changes {kind.title} {name}: {body}"
-        case PatchPod(_, name, _):
-            return f"stamps pod {name}"
+            text = f"changes {kind.title} {name}: {body}"
+        case PatchPod(_, name, _) | OpenGate(_, name, _):
+            text = f"{'stamps' if isinstance(action, PatchPod) else 'opens the gate of'} pod {name}"
         case DeletePod(_, name, uid):
-            return f"deletes pod {name} ({uid})"
+            text = f"deletes pod {name} ({uid})"
+        case DeleteShared(kind, _, name, uid):
+            text = f"deletes {kind.title} {name} ({uid})"
         case Say(reason, message, _, _):
-            return f"says {reason}: {message}"
+            text = f"says {reason}: {message}"
         case LookAgain(seconds, reason):
-            return f"looks again in {seconds:.1f} s: {reason}"
+            text = f"looks again in {seconds:.1f} s: {reason}"
+    return text

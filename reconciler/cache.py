@@ -1,6 +1,7 @@
 """Everything the reconciler knows of the cluster: one store a kind, and the sight of one replica put together."""
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final
 
 from gangs import keys
@@ -16,10 +17,11 @@ from reconciler.objects import (
     Pod,
     StatefulSet,
 )
-from reconciler.replicas import Sight
+from reconciler.replicas import EVERYTHING, Sight
 from reconciler.store import Key, Store
 from reconciler.written import Written
-from schedulers.contract import GroupKind
+from schedulers.contract import Declares, GroupKind
+from schedulers.registry import all_providers
 
 PODS: Final = GroupKind("", "v1", "Pod", "pods")
 NODES: Final = GroupKind("", "v1", "Node", "nodes")
@@ -32,15 +34,30 @@ OF_LEADER: Final = "of leader"
 OF_LWS: Final = "of lws"
 OF_NAMESPACE: Final = "of namespace"
 OF_GROUP: Final = "of group"
+AT_GATE: Final = "at the gate"
+
+
+Kept = Callable[[GroupKind], Container[str] | None]
+"""Gives the gated fields of a kind that the API server keeps, `None` while that is not known."""
 
 
 class Cache:
-    """The stores, and what is read out of them for one leader."""
+    """The stores, and what is read out of them for one leader.
+
+    Attributes:
+        kept: says which gated fields are kept; everything where nobody asks the API server.
+    """
 
     def __init__(self) -> None:
         """Start empty."""
         self.pods: Store[Pod] = Store(
-            {OF_LEADER: _of_leader, OF_LWS: _leader_of_lws, OF_NAMESPACE: _leader_of_namespace, OF_GROUP: _of_group}
+            {
+                OF_LEADER: _of_leader,
+                OF_LWS: _leader_of_lws,
+                OF_NAMESPACE: _leader_of_namespace,
+                OF_GROUP: _of_group,
+                AT_GATE: _at_gate,
+            }
         )
         self.sets: Store[LeaderWorkerSet] = Store()
         self.stateful_sets: Store[StatefulSet] = Store()
@@ -49,8 +66,11 @@ class Cache:
         self.nodes: Store[Node] = Store()
         self.groups: dict[GroupKind, Store[GroupObject]] = {}
         self.written = Written()
+        self.kept: Kept = lambda _: EVERYTHING
 
-    def sight(self, key: Key, kind: GroupKind | None, *, age: float, recreations: int) -> Sight | Malformed | None:
+    def sight(
+        self, key: Key, kind: GroupKind | None, *, age: float, recreations: int, now: float = 0.0
+    ) -> Sight | Malformed | None:
         """Put together what is known about the leader pod `key`.
 
         Args:
@@ -58,6 +78,7 @@ class Cache:
             kind: the group kind that counts for it, `None` where the cluster serves none.
             age: seconds since this leader was first seen.
             recreations: how often its like has been deleted for want of a stamp.
+            now: seconds since 1970, 0 where nothing depends on them.
 
         Returns:
             The sight; what is wrong with its labels; or `None` when there is no such leader.
@@ -83,6 +104,10 @@ class Cache:
             namespace=self.namespaces.get("", namespace),
             age=age,
             recreations=recreations,
+            now=now,
+            kept=EVERYTHING if kind is None else self.kept(kind),
+            watched=frozenset(self.groups),
+            find=lambda kind, name: self.group(kind, namespace, name),
         )
 
     def lws_of(self, pod: Pod) -> LeaderWorkerSet | None:
@@ -107,6 +132,11 @@ class Cache:
         owner = group.metadata.controller
         if owner is not None and owner.kind == POD:
             yield (namespace, owner.name)
+        if owner is not None and owner.kind == keys.LWS_KIND:
+            yield from self.leaders_of_lws(namespace, owner.name)
+        if owner is None or owner.kind == keys.DISAGGREGATED_KIND:
+            # A DisaggregatedSet itself, or what belongs to one.
+            yield from self._leaders_of_set(namespace, name if owner is None else owner.name)
         for pod in self.pods.by_index(OF_GROUP, (namespace, name)):
             yield from self.leaders_of_pod(pod)
 
@@ -117,6 +147,19 @@ class Cache:
     def leaders_of_namespace(self, namespace: str) -> list[Key]:
         """Give all leaders in a namespace."""
         return [_key(pod.metadata) for pod in self.pods.by_index(OF_NAMESPACE, namespace)]
+
+    def _leaders_of_set(self, namespace: str, name: str) -> list[Key]:
+        leaders = self.leaders_in(namespace)
+        return [_key(pod.metadata) for pod in leaders if pod.labels.get(keys.DISAGGREGATED_NAME) == name]
+
+    def leaders_in(self, namespace: str) -> list[Pod]:
+        """Give the pods of all leaders in a namespace."""
+        return self.pods.by_index(OF_NAMESPACE, namespace)
+
+    def leaders_at_gate(self, scheduler_name: str) -> list[Key]:
+        """Give the leaders of replicas of a scheduler of which a pod is gated, unplaced, or carries a declaration."""
+        pods = self.pods.by_index(AT_GATE, scheduler_name)
+        return list(dict.fromkeys(key for pod in pods for key in self.leaders_of_pod(pod)))
 
     def leaders(self) -> list[Key]:
         """Give all leaders."""
@@ -153,6 +196,19 @@ def _leader_of_namespace(pod: Pod) -> Iterable[str]:
 def _of_group(pod: Pod) -> Iterable[Key]:
     group = pod.labels.get(keys.LOCKSTEP_GROUP)
     return () if group is None else ((pod.metadata.namespace, group),)
+
+
+def _at_gate(pod: Pod) -> Iterable[str]:
+    """File what a line of gates depends on, so that replicas that have long been placed cost it nothing."""
+    stamped = keys.LOCKSTEP_GROUP in pod.labels and not pod.finished
+    if pod.gated or (stamped and (not pod.bound or any(key in pod.annotations for key in _declarations()))):
+        yield pod.spec.scheduler_name
+
+
+@functools.cache
+def _declarations() -> frozenset[str]:
+    declaring = [provider for provider in all_providers().values() if isinstance(provider, Declares)]
+    return frozenset(key for provider in declaring for key in provider.declared)
 
 
 def _of_lws(revision: ControllerRevision) -> Iterable[Key]:

@@ -9,15 +9,16 @@ import msgspec
 
 from gangs.members import looks_nested
 from reconciler.actions import Action, Say
+from reconciler.gates import tend_gates
 from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
 from reconciler.objects import Pod
 from reconciler.overwriting import overwritten, say_overwritten
 from reconciler.replicas import Sight
-from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits
+from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits, why_dropped
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Claim, GroupKind, Provider
+from schedulers.contract import Claim, Declares, GroupKind, Provider
 
 Served = Callable[[Sequence[GroupKind]], GroupKind | None]
 """Gives the first of some kinds that the cluster serves."""
@@ -49,6 +50,14 @@ def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcom
         configuration: which schedulers are ours, what to repair.
         served: which group kinds the cluster has.
     """
+    outcome = _decide(sight, configuration, served)
+    if sight.leader.leaving or sight.leader.finished:
+        return outcome
+    tended = tuple(tend_gates(sight, configuration))
+    return msgspec.structs.replace(outcome, actions=(*outcome.actions, *tended)) if tended else outcome
+
+
+def _decide(sight: Sight, configuration: Configuration, served: Served) -> Outcome:
     leader = sight.leader
     provider = configuration.provider(leader.spec.scheduler_name)
     if provider is None or leader.leaving or leader.finished or kept_away(sight):
@@ -62,21 +71,23 @@ def decide(sight: Sight, configuration: Configuration, served: Served) -> Outcom
     return Outcome(
         actions=(
             *mend_unstamped(sight, provider, configuration, roll),
-            *_say_strange(roll, provider),
+            *_say_strange(roll, provider, served(provider.kinds)),
             *_say_nested(sight),
             *_keep(sight, provider, configuration, roll, served),
         ),
         provider=provider.name,
         unstamped=len(roll.unstamped),
         dropped=len(roll.dropped),
-        waiting=sight.group is not None and any(waits(pod) for pod in roll.members),
+        waiting=any(waits(pod) or pod.gated for pod in roll.members)
+        if isinstance(provider, Declares)
+        else sight.group is not None and any(waits(pod) for pod in roll.members),
     )
 
 
 def _keep(
     sight: Sight, provider: Provider, configuration: Configuration, roll: Roll, served: Served
 ) -> Iterator[Action]:
-    if not roll.members:
+    if not roll.members or isinstance(provider, Declares):
         return
     kind = served(provider.kinds)
     if kind is None:
@@ -92,11 +103,10 @@ def _stand_down(provider: Provider, claim: Claim) -> Say:
     return Say("GroupOfOther", message, provider.name, type="Normal")
 
 
-def _say_strange(roll: Roll, provider: Provider) -> Iterator[Action]:
+def _say_strange(roll: Roll, provider: Provider, kind: GroupKind | None) -> Iterator[Action]:
     """Say that the API server has dropped stamps (once for each LWS), or that workers don't follow their leader."""
     if roll.dropped:
-        message = "the API server drops spec.schedulingGroup (gate GenericWorkload is off): pods are placed one by one"
-        yield Say("StampDropped", message, provider.name)
+        yield Say("StampDropped", f"{why_dropped(provider, kind)}: pods are placed one by one", provider.name)
     for pod in roll.strangers:
         what = "is opted out" if opted_out(pod) else "is of another scheduler or group"
         message = f"pod {_title(pod)}: {what}, unlike its leader, which is in {provider.name}'s"

@@ -3,21 +3,28 @@
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from gangs import keys
 from gangs.resources import ResourceError
 from reconciler.actions import Action, CreateGroup, LookAgain, PatchGroup, Say
 from reconciler.mending import fits_later
 from reconciler.objects import GroupObject
 from reconciler.replicas import NotYet, Sight, read_replica, read_words
+from reconciler.roles import read_roles
 from reconciler.roll_calls import call_out
 from reconciler.rolls import Roll
-from reconciler.wanted import difference, group_object, owner_reference, value_at
+from reconciler.sharing import keep_shared
+from reconciler.wanted import difference, group_object, keep_served, owner_reference, refer, value_at
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, HoldsDeleted, Provider, Replica
+from schedulers.contract import GroupKind, HoldsDeleted, Provider, RefusesWords, Replica
 
 WHY_MISSING: Final = (
     "so this version has no such field, or its feature gate is off, or the group is older than the word"
 )
+
+FIELDS_UNKNOWN: Final = 0.5
+"""Seconds until a group is thought of again that waits for the answer to which fields are kept."""
 
 STALE_GROUP: Final = 1.0
 """Seconds until a group in the way is looked at again, should its deletion not be seen."""
@@ -34,17 +41,24 @@ def keep_group(
     except ResourceError as error:
         yield Say("BadTemplate", f"no group is made: {error}", str(error))
         return
+    if sight.kept is None:
+        replica = NotYet("which fields the API server keeps is not known yet", FIELDS_UNKNOWN)
     if isinstance(replica, NotYet):
         yield LookAgain(replica.seconds, replica.reason)
         return
+    replica = msgspec.structs.replace(replica, roles=read_roles(sight))
     yield from write_group(sight, provider, replica, kind)
     yield from call_out(sight, provider, roll, kind)
-    yield from say_words(sight, provider, configuration, replica)
+    yield from say_words(sight, provider, configuration, replica, kind)
 
 
 def write_group(sight: Sight, provider: Provider, replica: Replica, kind: GroupKind) -> Iterator[Action]:
     """Create the group object, repair it, or wait for the one in the way to go."""
-    spec = provider.spec(replica, kind)
+    shared = keep_shared(sight, provider, replica, kind)
+    yield from shared.actions
+    if not shared.ready:
+        return
+    spec = refer(keep_served(provider.spec(replica, kind), sight.kept), shared.reference)
     live = sight.group
     if live is None:
         body = group_object(replica, kind, spec, sight.leader)
@@ -88,7 +102,9 @@ def release(live: GroupObject, provider: Provider, kind: GroupKind) -> Iterator[
     yield LookAgain(STALE_GROUP, "a deleted group is still there")
 
 
-def say_words(sight: Sight, provider: Provider, configuration: Configuration, replica: Replica) -> Iterator[Action]:
+def say_words(
+    sight: Sight, provider: Provider, configuration: Configuration, replica: Replica, kind: GroupKind | None = None
+) -> Iterator[Action]:
     """Say which intent words are broken, and which are not honoured, with the nearest thing that there is."""
     for problem in read_words(sight, provider, configuration.defaults)[1]:
         yield Say("BadWord", problem, problem)
@@ -97,6 +113,13 @@ def say_words(sight: Sight, provider: Provider, configuration: Configuration, re
         if path is None:
             message = f"{key}: {provider.title} has nothing of the kind; the nearest is {provider.nearest[word]}"
             yield Say("WordNotHonoured", message, word)
+        elif kind is not None and (why := refusal(provider, word, replica, kind)) is not None:
+            yield Say("WordNotHonoured", f"{key}: {provider.title} {why}", word)
         elif path and sight.group is not None and value_at(sight.group.spec, path) is None:
             message = f"{key}: {provider.title} has not taken it: its group has no spec.{path}, {WHY_MISSING}"
             yield Say("WordNotHonoured", message, word)
+
+
+def refusal(provider: Provider, word: str, replica: Replica, kind: GroupKind) -> str | None:
+    """Ask whether a scheduler refuses a word for this replica, and why."""
+    return provider.refusal(word, replica, kind) if isinstance(provider, RefusesWords) else None

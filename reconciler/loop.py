@@ -17,11 +17,14 @@ from reconciler.contract import Api, ApiError, CallFailed, Conflict, NotFound, T
 from reconciler.decisions import Outcome, decide
 from reconciler.discovery import Discovery
 from reconciler.fence import FencedApi, NotLeader
+from reconciler.gatekeeper import Gatekeeper
 from reconciler.gauges import Findings
 from reconciler.leases import Durations, Elector, LeaseName
 from reconciler.objects import LeaderWorkerSet, Pod
 from reconciler.pacing import TokenBucket
 from reconciler.recorder import Recorder
+from reconciler.served_fields import ServedFields
+from reconciler.sharing import Leftovers, shared_kinds_of, shared_with
 from reconciler.store import Key
 from reconciler.telemetry import Meters
 from reconciler.watches import Hints, Watches
@@ -29,15 +32,22 @@ from reconciler.watching import Watch
 from reconciler.work_queue import WorkQueue
 from reconciler.writing import Writer
 from schedulers.configuration import Configuration
-from schedulers.contract import ForgetsWaiting, GroupKind
+from schedulers.contract import Declares, ForgetsWaiting, GroupKind, Provider
 from schedulers.registry import all_providers
 
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
 RESYNC: Final = 60.0
+TIDY: Final = 5.0
 LONGEST_MEMORY: Final = 3600.0
 NOT_SYNCED: Final = 0.3
+NO_NAMESPACE: Final = ""
+"""Of the keys that stand for the line of a whole scheduler; a leader always has one."""
+SOON: Final = 0.05
+"""Seconds in which changes of many replicas are one look at their line."""
+SETTLING: Final = 1.0
+"""Seconds after taking over until gates are opened: the watch may not yet show what the one before has opened."""
 REFUSED: Final = range(400, 500)
 
 
@@ -103,8 +113,16 @@ class Reconciler:
         self._recorder = Recorder(self.fenced, instance=identity, meters=self.meters)
         self._writer = Writer(self.fenced, self._cache, self._recorder)
         self._providers = configuration.providers()
+        self._gatekeepers = self._new_gatekeepers()
+        self._opens_from = 0.0
         kinds = [kind for provider in self._providers for kind in provider.kinds]
-        self._discovery = Discovery(api, kinds, on_change=self._served, every=settings.discovery)
+        self._shared_kinds = shared_kinds_of(self._providers)
+        self._discovery = Discovery(
+            api, [*kinds, *self._shared_kinds], on_change=self._served, every=settings.discovery
+        )
+        self._fields = ServedFields(api, (*settings.namespaces, "default")[0], self._providers, self._discovery.first)
+        self._cache.kept = self._fields.kept
+        self._leftovers = Leftovers(self._cache)
         hints = Hints(self._cache, self._queue.add, self._grow)
         self._factory = Watches(api, self._cache, hints, settings.namespaces, self.meters)
         self._watches = self._factory.of_objects()
@@ -167,8 +185,14 @@ class Reconciler:
 
     def _take_over(self) -> None:
         """Begin to lead: whatever happened while nobody did is looked at now, growth of capacity included."""
+        self._gatekeepers = self._new_gatekeepers()
+        self._opens_from = self._clock.now() + SETTLING
         self._look_at_all()
         self._grow()
+
+    def _new_gatekeepers(self) -> dict[str, Gatekeeper]:
+        declaring = [provider for provider in self._providers if isinstance(provider, Declares)]
+        return {of.name: Gatekeeper(of, self._cache, self._configuration) for of in declaring}
 
     def _look_at_all(self) -> None:
         for key in self._cache.leaders():
@@ -194,7 +218,14 @@ class Reconciler:
         self._look_at_all()
 
     def _wanted_kinds(self) -> set[GroupKind]:
-        return {kind for provider in self._providers if (kind := self._discovery.first(provider.kinds))}
+        """Give the kinds to follow: of groups, and of what groups of that kind share."""
+        wanted = dict(self._kinds_that_count())
+        shared = [kind for provider, of in wanted.items() for kind in shared_with(provider, of)]
+        return {*wanted.values(), *(kind for kind in shared if kind in self._discovery.served)}
+
+    def _kinds_that_count(self) -> list[tuple[Provider, GroupKind]]:
+        firsts = ((provider, self._discovery.first(provider.kinds)) for provider in self._providers)
+        return [(provider, kind) for provider, kind in firsts if kind is not None]
 
     def _started(self, watches: list[Watch[object]]) -> list[Watch[object]]:
         for watch in watches:
@@ -236,6 +267,8 @@ class Reconciler:
         if not self._in_sync():
             self._queue.add_after(key, NOT_SYNCED)
             return "not synced"
+        if key[0] == NO_NAMESPACE:
+            return self._take_turns(key)
         leader = self._cache.pods.get(*key)
         if leader is None:
             self._forget(key)
@@ -252,7 +285,8 @@ class Reconciler:
         kind = None if provider is None else self._discovery.first(provider.kinds)
         life = self._life(key, leader)
         age = self._clock.now() - life.seen
-        sight = self._cache.sight(key, kind, age=age, recreations=life.recreations)
+        now = self._clock.utc().timestamp()
+        sight = self._cache.sight(key, kind, age=age, recreations=life.recreations, now=now)
         if isinstance(sight, Malformed) and provider is not None:
             return Outcome((Say("MalformedPod", f"pod {'/'.join(key)}: {sight}", leader.metadata.uid),))
         if sight is None or isinstance(sight, Malformed):
@@ -264,12 +298,39 @@ class Reconciler:
         life = self._lives[key]
         if outcome.provider and not outcome.unstamped:
             life.recreations = 0
+        if outcome.provider in self._gatekeepers:
+            self._queue.add_after((NO_NAMESPACE, outcome.provider), SOON)
         lws = self._cache.lws_of(leader)
         failures = [error for action in outcome.actions if (error := self._carry_out(key, action, lws)) is not None]
         if failures:
             raise failures[0]
         self._queue.forget(key)
         return "ok"
+
+    def _take_turns(self, key: Key) -> str:
+        """Open the gates of one scheduler's replicas: work on a key of its own, so that no turn is given twice."""
+        if (left := self._opens_from - self._clock.now()) > 0:
+            self._queue.add_after(key, left)
+            return "settling"
+        keeper = self._gatekeepers[key[1]]
+        works, again = keeper.look(self._age, self._clock.utc().timestamp())
+        if again is not None:
+            self._queue.add_after(key, again.seconds)
+        failures = []
+        for work in works:
+            leader = self._cache.pods.get(*work[0])
+            lws = None if leader is None else self._cache.lws_of(leader)
+            error = self._carry_out(work[0], work[1], lws)
+            keeper.tried(work, error)
+            failures += [] if error is None else [error]
+        if failures:
+            raise failures[0]
+        self._queue.forget(key)
+        return "ok"
+
+    def _age(self, key: Key) -> float:
+        life = self._lives.get(key)
+        return 0.0 if life is None else self._clock.now() - life.seen
 
     def _carry_out(self, key: Key, action: Action, lws: LeaderWorkerSet | None) -> CallFailed | None:
         """Carry out one action; one that fails doesn't hold up the others. A refusal is told as an event."""
@@ -298,6 +359,8 @@ class Reconciler:
     def _forget(self, key: Key) -> None:
         """Forget a leader; how often it was recreated is kept until its successor is stamped or it stays away."""
         self._findings.note(key, None)
+        for name in self._gatekeepers:
+            self._queue.add_after((NO_NAMESPACE, name), SOON)
         life = self._lives.get(key)
         if life is not None and not life.recreations:
             del self._lives[key]
@@ -312,17 +375,33 @@ class Reconciler:
 
     def _tick(self) -> None:
         bucket = TokenBucket(self._settings.touches, 1)
-        resync = self._clock.now() + RESYNC
+        resync, tidy = self._clock.now() + RESYNC, self._clock.now() + TIDY
         while not self._stopping.wait(0.1):
             now = self._clock.now()
             with self._rounds_lock:
                 due = self._rounds.take(now)
             if due and self._elector.fence.held():
                 self._touch_waiting(bucket)
+            if self._elector.fence.held() and self._fields.look(now):
+                self._look_at_all()
+            if now >= tidy:
+                tidy = now + TIDY
+                self._tidy()
             if now >= resync:
                 resync = now + RESYNC
                 self._look_at_all()
                 self._forget_lives(now)
+
+    def _tidy(self) -> None:
+        """Delete what no replica shares any more."""
+        if not self._shared_kinds or not self._elector.fence.held() or not self._in_sync():
+            return
+        for action in self._leftovers.find(self._shared_kinds):
+            try:
+                self._writer.carry_out(action, None)
+                log.info("%s: %s", action.namespace, describe(action))
+            except (CallFailed, NotLeader) as error:
+                log.info("%s: %s: %s", action.namespace, describe(action), error)
 
     def _touch_waiting(self, bucket: TokenBucket) -> None:
         """Touch every group that waits under a scheduler that forgets, oldest first."""

@@ -1,6 +1,6 @@
 """One incarnation of a replica as the cache shows it: who belongs to it, how large it is really built, what it asks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -19,11 +19,26 @@ from reconciler.objects import (
     RevisionData,
     StatefulSet,
 )
-from reconciler.wanted import minimum_of
-from schedulers.contract import Arrival, OwnSettings, Provider, Replica
+from reconciler.wanted import live_minimum
+from schedulers.contract import Arrival, GroupKind, OwnSettings, Provider, Replica
 
 PATIENCE: Final = 2.0
 """Seconds to wait for a worker StatefulSet before the leader's size annotation is believed."""
+
+
+class _Everything(Container[str]):
+    """Holds every field: what is kept where nobody has asked."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+EVERYTHING: Final = _Everything()
+Find = Callable[[GroupKind, str], GroupObject | None]
+
+
+def find_nothing(kind: GroupKind, name: str) -> None:
+    """Find no object."""
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -40,6 +55,10 @@ class Sight(msgspec.Struct, frozen=True):
         namespace: the namespace.
         age: seconds since this leader was first seen.
         recreations: how often a leader of this name has been deleted for want of a stamp.
+        now: seconds since 1970, 0 where nothing depends on them.
+        kept: gated fields of the group's kind that the API server keeps, `None` while that is not known.
+        watched: kinds of group object, and of what groups share, that are followed.
+        find: finds an object of such a kind in the replica's namespace.
     """
 
     leader: Pod
@@ -52,6 +71,10 @@ class Sight(msgspec.Struct, frozen=True):
     namespace: Namespace | None = None
     age: float = 0.0
     recreations: int = 0
+    now: float = 0.0
+    kept: Container[str] | None = EVERYTHING
+    watched: frozenset[GroupKind] = frozenset()
+    find: Find = find_nothing
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -125,6 +148,8 @@ def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, 
         priority_class=sight.leader.spec.priority_class_name,
         intent=read_words(sight, provider, defaults)[0],
         own=read_settings(sight, provider),
+        preemption_policy=sight.leader.spec.preemption_policy,
+        template_size=template_size(sight),
     )
 
 
@@ -137,7 +162,7 @@ def _minimum(sight: Sight, provider: Provider, size: int, *, late_workers: bool)
         late=late_workers,
         workers=len(workers),
         arrived=have_arrived(workers, real_size(sight) - 1, provider.late_workers.arrival),
-        live=minimum_of(sight.group.spec, provider.minimum) if stays and sight.group is not None else None,
+        live=live_minimum(sight.group, provider) if stays and sight.group is not None else None,
     )
 
 
@@ -155,6 +180,12 @@ def real_size(sight: Sight) -> int:
 def live_size(sight: Sight) -> int | None:
     """Give the size that the LWS has now, whatever the replica's revision; `None` while it is unknown."""
     return None if sight.lws is None else sight.lws.spec.leader_worker_template.size
+
+
+def template_size(sight: Sight) -> int | None:
+    """Give the size that the replica's own revision has; `None` while its ControllerRevision is unknown."""
+    data = revision_data(sight.revisions, sight.member.revision)
+    return None if data is None else data.spec.leader_worker_template.size
 
 
 def may_have_workers(sight: Sight) -> bool:

@@ -7,7 +7,7 @@ from reconciler.objects import Pod
 from reconciler.replicas import Sight
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Provider
+from schedulers.contract import GroupKind, LosesStamps, Provider
 
 
 class Roll(msgspec.Struct, frozen=True):
@@ -32,6 +32,12 @@ def call_roll(sight: Sight, provider: Provider, configuration: Configuration) ->
     for pod in sight.pods:
         places[_place(pod, sight, provider, configuration)].append(pod)
     return Roll(**{place: tuple(pods) for place, pods in places.items()})
+
+
+def why_dropped(provider: Provider, kind: GroupKind | None) -> str:
+    """Say why the API server drops a provider's stamp."""
+    how = provider.why_dropped(kind) if isinstance(provider, LosesStamps) else "drops its stamp"
+    return f"the API server {how}"
 
 
 def opted_out(pod: Pod) -> bool:

@@ -8,19 +8,20 @@ from typing import Final
 
 import msgspec
 
-from gangs import late
+from gangs import keys, late
 from gangs.resources import ResourceError, add, pod_requests, scale, to_quantities
 from reconciler.keeping import ours, owned_by_leader
 from reconciler.mending import fits_later
 from reconciler.objects import Pod
 from reconciler.overwriting import overwritten, why_overwritten
 from reconciler.replicas import Sight, real_size, whole_requests
-from reconciler.rolls import Roll, call_roll, kept_away, opted_out
+from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits, why_dropped
 from reconciler.room import Shortage, shortages
-from reconciler.wanted import minimum_of
+from reconciler.turns import Place, how_many_wait, why_gated
+from reconciler.wanted import live_minimum
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, Provider
+from schedulers.contract import Declares, GroupKind, Provider
 
 NO_LEADER: Final = "no leader"
 MALFORMED: Final = "malformed"
@@ -63,6 +64,8 @@ class Facts(msgspec.Struct, frozen=True):
         roll: its pods by what they carry.
         size: pods as it is really built.
         free: what is free in the cluster in sum, `None` where that is not known.
+        turn: why our gate holds its pods, empty where it holds none.
+        behind: how many replicas wait for their turn while it holds its own.
     """
 
     sight: Sight
@@ -71,6 +74,8 @@ class Facts(msgspec.Struct, frozen=True):
     roll: Roll
     size: int
     free: Mapping[str, int] | None
+    turn: str = ""
+    behind: int = 0
 
     @property
     def bound(self) -> int:
@@ -88,6 +93,7 @@ def judge(
     configuration: Configuration,
     served: Callable[[Sequence[GroupKind]], GroupKind | None],
     free: Mapping[str, int] | None,
+    line: Sequence[Place] = (),
 ) -> Finding:
     """Find the state of one leader's replica.
 
@@ -96,13 +102,17 @@ def judge(
         configuration: which schedulers are ours.
         served: gives the first of some group kinds that the cluster serves.
         free: what is free in the cluster in sum, `None` where that is not known.
+        line: replicas whose gates are opened one after the other.
     """
     provider = configuration.provider(sight.leader.spec.scheduler_name)
     reason = _why_not_ours(sight, provider)
     if provider is None or reason:
-        return Finding(NOT_OURS, reason)
+        left = any(pod.gated for pod in sight.pods)
+        told = f'; gate "{keys.GATE}" is still on its pods, and comes off' if left else ""
+        return Finding(NOT_OURS, reason + told)
     roll = call_roll(sight, provider, configuration)
-    facts = Facts(sight, provider, served(provider.kinds), roll, real_size(sight), free)
+    turn, behind = why_gated(line, sight, configuration), how_many_wait(line, sight)
+    facts = Facts(sight, provider, served(provider.kinds), roll, real_size(sight), free, turn, behind)
     return next(found for rule in RULES if (found := rule(facts)) is not None)
 
 
@@ -134,8 +144,8 @@ def _stamp_dropped(facts: Facts) -> Finding | None:
     pods = facts.roll.dropped
     if not pods:
         return None
-    what = "the API server dropped spec.schedulingGroup (gate GenericWorkload is off)"
-    return Finding(STAMP_DROPPED, f"{what} of pod {pods[0].metadata.name}{_more(pods)}")
+    why = why_dropped(facts.provider, facts.kind)
+    return Finding(STAMP_DROPPED, f"{why}: pod {pods[0].metadata.name} is in no group{_more(pods)}")
 
 
 def _whole(facts: Facts) -> Finding | None:
@@ -154,14 +164,29 @@ def _in_part(facts: Facts) -> Finding | None:
     told = [f"{facts.bound} of {facts.size} pods have a node while others wait"]
     if why := _why_late(facts):
         told.append(f"its workers come after its leader ({why})")
-    told += _gates(facts.unbound)
+    told += _gates(facts)
     short, asks = _blocking(facts)
     return Finding(IN_PART, "; ".join([*told, asks]), short, _words(facts.unbound))
 
 
 def _gated(facts: Facts) -> Finding | None:
-    gates = _gates(facts.unbound)
+    gates = _gates(facts)
     return Finding(GATED, "; ".join(gates)) if gates else None
+
+
+def _reserves(facts: Facts) -> Finding | None:
+    """See a replica of a scheduler without a group object once its gates are open."""
+    if not isinstance(facts.provider, Declares):
+        return None
+    exist = f"{sum(not pod.finished for pod in facts.roll.members)} of {facts.size} pods exist"
+    behind = f"; {facts.behind} replicas wait for their turn behind it" if facts.behind else ""
+    if not any(waits(pod) for pod in facts.roll.members):
+        why = _why_late(facts) if facts.bound else None
+        late = f": its workers come after its leader ({why})" if why else ""
+        return Finding(WAITS_FOR_MEMBERS, f"{exist}{late}{behind}")
+    short, asks = _blocking(facts)
+    held = "its placeholders hold the room that they have got until there is room for all"
+    return Finding(WAITS_FOR_CAPACITY, f"{held}{behind}; {asks}", short, _words(facts.unbound))
 
 
 def _no_group(facts: Facts) -> Finding | None:
@@ -183,7 +208,7 @@ def _no_group(facts: Facts) -> Finding | None:
 
 def _waits_for_members(facts: Facts) -> Finding | None:
     live = facts.sight.group
-    found = None if live is None else minimum_of(live.spec, facts.provider.minimum)
+    found = None if live is None else live_minimum(live, facts.provider)
     minimum = facts.size if found is None else found
     members = sum(not pod.finished for pod in facts.roll.members)
     exist = f"{members} of {facts.size} pods exist"
@@ -206,6 +231,7 @@ RULES: Final[tuple[Callable[[Facts], Finding | None], ...]] = (
     _whole,
     _in_part,
     _gated,
+    _reserves,
     _no_group,
     _waits_for_members,
     _waits_for_capacity,
@@ -240,12 +266,19 @@ def _words(pods: Sequence[Pod]) -> str:
         for pod in pods
         for condition in pod.status.conditions or ()
         if condition.type == "PodScheduled" and condition.status == "False" and condition.message
+        # It stays when the gate is gone, until a scheduler says something else.
+        if condition.reason != "SchedulingGated" or pod.spec.scheduling_gates
     ]
     return max(said)[1] if said else ""
 
 
-def _gates(pods: Sequence[Pod]) -> list[str]:
-    return sorted({f'waits for gate "{name}"' for name in gates_of(pods)})
+def _gates(facts: Facts) -> list[str]:
+    return sorted(
+        {
+            facts.turn if name == keys.GATE and facts.turn else f'waits for gate "{name}"'
+            for name in gates_of(facts.unbound)
+        }
+    )
 
 
 def gates_of(pods: Sequence[Pod]) -> Iterator[str]:

@@ -1,13 +1,31 @@
 """The group object that a replica should have, and what is different about the one it has."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+
+import msgspec
 
 from gangs import keys
 from gangs.resources import equal_resources
 from reconciler.objects import POD, GroupObject, Pod
-from schedulers.contract import GroupKind, Replica, Spec
+from schedulers.contract import GroupKind, Provider, Replica, Spec, minimum_path
 
 Json = dict[str, object]
+
+
+def keep_served(spec: Spec, kept: Container[str] | None) -> Spec:
+    """Leave out the fields that the API server would drop without a word."""
+    dropped = {one.field for one in spec.gated if kept is None or (one.shown_by or one.field) not in kept}
+    if not dropped:
+        return spec
+    fields = {name: value for name, value in spec.fields.items() if name not in dropped}
+    return msgspec.structs.replace(spec, fields=fields, fixed=tuple(path for path in spec.fixed if path not in dropped))
+
+
+def refer(spec: Spec, reference: Mapping[str, object]) -> Spec:
+    """Add the fields that refer to shared objects; they are written once."""
+    if not reference:
+        return spec
+    return msgspec.structs.replace(spec, fields={**spec.fields, **reference}, fixed=(*spec.fixed, *reference))
 
 
 def group_labels(replica: Replica) -> dict[str, str]:
@@ -82,11 +100,21 @@ def minimum_of(spec: Mapping[str, object], path: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def live_minimum(live: GroupObject, provider: Provider) -> int | None:
+    """Read the minimum from a live group object, whatever its version."""
+    paths = dict.fromkeys(minimum_path(provider, kind) for kind in provider.kinds)
+    found = (minimum_of(live.spec, path) for path in paths)
+    return next((minimum for minimum in found if minimum is not None), None)
+
+
 def value_at(spec: Mapping[str, object], path: str) -> object:
-    """Give what stands in a spec at a dotted path; `None` for nothing."""
+    """Give what stands in a spec at a dotted path, where a number is an index of a list; `None` for nothing."""
     value: object = spec
     for step in path.split("."):
-        value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, list) and step.isdigit():
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
     return value
 
 

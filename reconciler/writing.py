@@ -6,9 +6,19 @@ from typing import Final
 import msgspec
 
 from gangs import keys
-from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, PatchGroup, PatchPod, Say
+from reconciler.actions import (
+    Action,
+    CreateGroup,
+    DeletePod,
+    DeleteShared,
+    LookAgain,
+    OpenGate,
+    PatchGroup,
+    PatchPod,
+    Say,
+)
 from reconciler.cache import PODS, Cache
-from reconciler.contract import JSON, MERGE_PATCH, Api, Conflict, NotFound, object_path
+from reconciler.contract import JSON, MERGE_PATCH, STRATEGIC_PATCH, Api, Conflict, NotFound, object_path
 from reconciler.objects import GroupObject, LeaderWorkerSet
 from reconciler.recorder import ObjectRef, Recorder
 from schedulers.contract import GroupKind
@@ -41,8 +51,12 @@ class Writer:
                 self._patch(kind, namespace, name, body)
             case PatchPod(namespace, name, body):
                 self._change_pod(namespace, name, body)
+            case OpenGate(namespace, name, body):
+                self._change_pod(namespace, name, body, STRATEGIC_PATCH)
             case DeletePod(namespace, name, uid):
-                self._delete_pod(namespace, name, uid)
+                self._delete(PODS, namespace, name, uid)
+            case DeleteShared(kind, namespace, name, uid):
+                self._delete(kind, namespace, name, uid)
             case Say(reason, message, subject, type):
                 if lws is not None:
                     self._recorder.say(reference(lws), type, reason, message, subject)
@@ -76,13 +90,13 @@ class Writer:
             raise
         self._cache.written.remember(kind, _decode_group(answer.body))
 
-    def _change_pod(self, namespace: str, name: str, body: Mapping[str, object]) -> None:
+    def _change_pod(self, namespace: str, name: str, body: Mapping[str, object], how: str = MERGE_PATCH) -> None:
         path = object_path(PODS, namespace, name)
-        self._api.request("PATCH", path, body=msgspec.json.encode(body), content_type=MERGE_PATCH)
+        self._api.request("PATCH", path, body=msgspec.json.encode(body), content_type=how)
 
-    def _delete_pod(self, namespace: str, name: str, uid: str) -> None:
+    def _delete(self, kind: GroupKind, namespace: str, name: str, uid: str) -> None:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
-        path = object_path(PODS, namespace, name)
+        path = object_path(kind, namespace, name)
         try:
             self._api.request("DELETE", path, body=msgspec.json.encode(options), content_type=JSON)
         except (NotFound, Conflict):

@@ -419,6 +419,10 @@ class HoldsDeleted(Protocol):
 class DropsFields(Protocol):
     """A scheduler whose group objects have fields that API servers drop without a word; see `GatedField`."""
 
+    @property
+    def kinds(self) -> tuple[GroupKind, ...]:
+        """Kinds of its group objects, as every provider has them."""
+
     def probe(self, kind: GroupKind) -> Mapping[str, object] | None:
         """Give the spec of a group with every such field, for a dry run that shows which are kept; `None` for none."""
 

@@ -5,7 +5,7 @@ which an API server that does not know it, or has the gate GenericWorkload off, 
 `native_objects.py`; kubernetes/api `core/v1/types.go`; kubernetes/kubernetes `pkg/scheduler/schedule_one_podgroup.go`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -125,7 +125,7 @@ class Native:
         """List the kinds of Workload and CompositePodGroup, and of what is read for them."""
         return shared_kinds(kind, self._choices)
 
-    def share(self, replica: Replica, kind: GroupKind, served: Collection[GroupKind], kept: Collection[str]) -> Sharing:
+    def share(self, replica: Replica, kind: GroupKind, served: Collection[GroupKind], kept: Container[str]) -> Sharing:
         """Compute Workload and CompositePodGroups."""
         return sharing(replica, kind, self._choices, served, kept)
 

@@ -4,7 +4,7 @@ Sources: `native_objects.py`; KEP-4671 and KEP-6012; kubernetes/kubernetes
 `pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go` (v1.37.2) for what composite groups mean.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -70,7 +70,7 @@ def shared_kinds(kind: GroupKind, choices: Choices) -> tuple[GroupKind, ...]:
 
 
 def sharing(
-    replica: Replica, kind: GroupKind, choices: Choices, served: Collection[GroupKind], kept: Collection[str]
+    replica: Replica, kind: GroupKind, choices: Choices, served: Collection[GroupKind], kept: Container[str]
 ) -> Sharing:
     """Compute what a replica's group shares with others; it stands alone where the cluster lacks what that takes."""
     wanted = shared_kinds(kind, choices)
@@ -92,7 +92,7 @@ def _fits_template(replica: Replica) -> bool:
     return expected and (replica.late is not None or replica.minimum == replica.size)
 
 
-def _of_revision(replica: Replica, kind: GroupKind, kept: Collection[str]) -> Sharing:
+def _of_revision(replica: Replica, kind: GroupKind, kept: Container[str]) -> Sharing:
     name = names.shared_name(replica.namespace, replica.lws, "workload", replica.revision)
     minimum = replica.size if replica.late is None else 1
     fields = {"controllerRef": controller_of(replica), "podGroupTemplates": [_template(replica, kind, minimum, kept)]}
@@ -102,7 +102,7 @@ def _of_revision(replica: Replica, kind: GroupKind, kept: Collection[str]) -> Sh
 
 
 def _template(
-    replica: Replica, kind: GroupKind, minimum: int, kept: Collection[str], name: str = TEMPLATE
+    replica: Replica, kind: GroupKind, minimum: int, kept: Container[str], name: str = TEMPLATE
 ) -> dict[str, object]:
     """Compute a template without what is dropped, and without claims, which are each replica's own."""
     dropped = {one.field for one in gates_of(kind) if (one.shown_by or one.field) not in kept}
@@ -110,7 +110,7 @@ def _template(
     return {"name": name, **{key: fields[key] for key in fields if key not in dropped and key != "resourceClaims"}}
 
 
-def _of_roles(replica: Replica, roles: Roles, kind: GroupKind, kept: Collection[str]) -> Sharing:
+def _of_roles(replica: Replica, roles: Roles, kind: GroupKind, kept: Container[str]) -> Sharing:
     """Compute one composite group over all roles, and in it one for each, of which one whole replica is enough."""
     names_of = _Names(replica.namespace, roles)
     workload, number = names_of.workload, [role.name for role in roles.all].index(roles.role)

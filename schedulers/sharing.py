@@ -1,6 +1,6 @@
 """What groups of several replicas share: an ability of some schedulers."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -47,7 +47,7 @@ class SharesObjects(Protocol):
     def shared_kinds(self, kind: GroupKind) -> tuple[GroupKind, ...]:
         """List the kinds of such objects, and of objects to read for them, that go with a kind of group object."""
 
-    def share(self, replica: Replica, kind: GroupKind, served: Collection[GroupKind], kept: Collection[str]) -> Sharing:
+    def share(self, replica: Replica, kind: GroupKind, served: Collection[GroupKind], kept: Container[str]) -> Sharing:
         """Compute what a replica's group shares.
 
         Args:

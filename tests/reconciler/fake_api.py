@@ -44,6 +44,11 @@ class Seen(NamedTuple):
         return self.query.get("watch") == "1"
 
     @property
+    def dry(self) -> bool:
+        """Whether it only asks what would be stored."""
+        return "dryRun" in self.query
+
+    @property
     def lists(self) -> bool:
         """Whether it asks for the first page of a list of pods."""
         return self.method == "GET" and not self.watches and "continue" not in self.query
@@ -232,7 +237,7 @@ class FakeApi:
         with self.changed:
             self.requests.append(seen)
             for position, (when, what) in enumerate(self.faults):
-                if when(seen):
+                if when(seen) and not seen.dry:
                     del self.faults[position]
                     return what
         return None
@@ -253,7 +258,9 @@ class FakeApi:
         if root in self.unserved:
             raise Refusal(404, "NotFound", "the server could not find the requested resource")
         if seen.method == "POST":
-            return self.write(root, namespace, json.loads(seen.body), create=True)
+            return (
+                json.loads(seen.body) if seen.dry else self.write(root, namespace, json.loads(seen.body), create=True)
+            )
         if not name:
             return self._list(root, namespace, seen.query)
         if (namespace, name) not in self.objects.get(root, {}):
@@ -262,7 +269,7 @@ class FakeApi:
             self.delete(root, namespace, name)
             return {"kind": "Status", "status": "Success"}
         if seen.method == "PATCH":
-            return self._patch(root, namespace, name, json.loads(seen.body))
+            return self._patch(root, namespace, name, _as_merge_patch(seen, self.objects[root][namespace, name]))
         return copy.deepcopy(self.objects[root][namespace, name])
 
     def _patch(self, root: str, namespace: str, name: str, change: Json) -> Json:
@@ -270,6 +277,8 @@ class FakeApi:
         wanted = change.get("metadata", {}).get("resourceVersion")
         if wanted is not None and wanted != current["metadata"]["resourceVersion"]:
             raise Refusal(409, "Conflict", "the object has been modified")
+        if change.get("metadata", {}).get("uid") not in (None, current["metadata"]["uid"]):
+            raise Refusal(409, "Conflict", "the UID is another one")
         return self.write(root, namespace, _merged(current, change), create=False)
 
     def _list(self, root: str, namespace: str, query: dict[str, str]) -> Json:
@@ -380,6 +389,16 @@ def kubeconfig(folder: Path, fake: FakeApi, token: str = "t0ken") -> Path:  # no
     path = folder / "kubeconfig"
     path.write_text(json.dumps(content))
     return path
+
+
+def _as_merge_patch(seen: Seen, current: Json) -> Json:
+    """Read a patch; of strategic merge patches, only those that delete scheduling gates by their names are known."""
+    change: Json = json.loads(seen.body)
+    if seen.headers.get("content-type") == "application/strategic-merge-patch+json":
+        gone = {gate["name"] for gate in change["spec"]["schedulingGates"] if gate["$patch"] == "delete"}
+        gates = [gate for gate in current["spec"].get("schedulingGates", ()) if gate["name"] not in gone]
+        change["spec"] = {"schedulingGates": gates or None}
+    return change
 
 
 def _merged(base: Json, change: Json) -> Json:

@@ -124,7 +124,7 @@ def test_a_template_that_asks_for_no_quantity_is_told() -> None:
 def test_a_kind_that_is_not_served_is_told() -> None:
     """Once for each scheduler; the replica's pods wait, and nothing is written."""
     world = World(*replica())
-    kinds = "podgroups.scheduling.k8s.io/v1beta1, podgroups.scheduling.k8s.io/v1alpha2"
+    kinds = ", ".join(kind.title for kind in NATIVE.kinds)
     message = f"the cluster serves none of {kinds}: no group is made"
     found = decide(world.sight(), world.configuration, serve_nothing)
     assert found.actions == (Say("GroupKindNotServed", message, "native"),)

@@ -93,7 +93,7 @@ def has_group(fake: FakeApi, plan: Plan, root: str = NATIVE_GROUPS) -> bool:
 
 def writes(fake: FakeApi, *methods: str) -> int:
     """Count the writes to group objects."""
-    return fake.count(lambda seen: seen.method in methods and "podgroups" in seen.path)
+    return fake.count(lambda seen: seen.method in methods and "podgroups" in seen.path and not seen.dry)
 
 
 def events(fake: FakeApi) -> list[tuple[str, str]]:
@@ -115,7 +115,7 @@ def test_each_group_is_created_once_and_nothing_else_is_written(fake: FakeApi, s
         made = fake.objects[NATIVE_GROUPS][NAMESPACE, FIRST.group]
         leader = fake.objects[PODS][NAMESPACE, "vllm-0"]
     assert made["metadata"]["ownerReferences"][0]["uid"] == leader["metadata"]["uid"]
-    assert made["spec"] == {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    assert made["spec"] == {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": {"all": {}}}
     fake.update(LEADER_WORKER_SETS, NAMESPACE, "vllm", status={"replicas": 1})
     fake.update(NATIVE_GROUPS, NAMESPACE, FIRST.group, status={"conditions": []})
     fake.update(PODS, NAMESPACE, "vllm-0", status={"phase": "Running"})

@@ -64,6 +64,7 @@ def test_what_a_group_depends_on_is_read() -> None:
         late=None,
         priority_class="",
         intent=Intent(),
+        template_size=3,
     )
 
 

@@ -4,6 +4,9 @@ from reconciler.rights import policy_rules, reconciler_rights, status_rights
 from schedulers.contract import Right
 from tests.reconciler.sights import COSCHEDULING, NATIVE, PROVIDERS
 
+SHARED = ("workloads", "compositepodgroups")
+"""Objects of kube-scheduler's that the groups of several replicas share, which go with the last of them."""
+
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 
 
@@ -25,6 +28,7 @@ def test_the_reconciler_may_write_what_it_writes_and_nothing_else() -> None:
         ("coordination.k8s.io", "leases", "patch"),
         ("scheduling.k8s.io", "podgroups", "create"),
         ("scheduling.k8s.io", "podgroups", "patch"),
+        *(("scheduling.k8s.io", shared, verb) for shared in SHARED for verb in ("create", "patch", "delete")),
         ("scheduling.x-k8s.io", "podgroups", "create"),
         ("scheduling.x-k8s.io", "podgroups", "patch"),
     }
@@ -42,7 +46,7 @@ def test_status_only_looks() -> None:
     rights = allowed(status_rights(PROVIDERS))
     assert {verb for _, _, verb in rights} == {"get", "list"}
     assert ("", "events", "list") in rights
-    assert {(group, resource) for group, resource, _ in rights if resource == "podgroups"} == {
+    assert {(group, resource) for group, resource, _ in rights if resource in ("podgroups", "workloads")} == {
         (kind.api_group, kind.plural) for provider in PROVIDERS for kind in provider.kinds
     }
 

@@ -159,7 +159,7 @@ STATES: dict[str, tuple[Plan, JsonObject, str, str]] = {
         changed(DROP),
         {},
         STAMP_DROPPED,
-        "the API server dropped spec.schedulingGroup (gate GenericWorkload is off) of pod vllm-0 (2 pods)",
+        "the API server drops spec.schedulingGroup (gate GenericWorkload is off): pod vllm-0 is in no group (2 pods)",
     ),
     "its leader goes": (
         changed({"metadata": {"deletionTimestamp": "x"}}, {}),

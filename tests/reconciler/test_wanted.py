@@ -131,4 +131,7 @@ def test_a_minimum_is_read_wherever_it_stands(spec: JsonObject, path: str, minim
 
 def test_the_model_makes_the_groups_that_the_tests_expect() -> None:
     """The builder of these tests says the same as the code it stands for."""
-    assert group(Plan())["spec"] == {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    assert group(Plan())["spec"] == {
+        "schedulingPolicy": {"gang": {"minCount": 2}},
+        "disruptionMode": {"all": {}},
+    }

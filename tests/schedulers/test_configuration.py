@@ -20,6 +20,7 @@ from schedulers.configuration import (
 from schedulers.documents import DEEPEST, LARGEST
 from schedulers.registry import all_providers
 
+KEYS: Final = "apiVersion, defaults, kind, native, repair, schedulers"
 HEAD = "apiVersion: lockstep.dev/v1alpha1\nkind: Configuration\n"
 USUAL = {"default-scheduler": "native", "volcano": "volcano", "scheduler-plugins-scheduler": "coscheduling"}
 PROVIDERS = ", ".join(f'"{name}"' for name in all_providers())
@@ -107,7 +108,7 @@ def test_a_good_file_is_honoured(text: str, configuration: Configuration) -> Non
         ),
         pytest.param(
             HEAD + "scheduler: {}\n",
-            '3: document: must hold no other keys than apiVersion, defaults, kind, native, repair, schedulers, got "scheduler"',
+            f'3: document: must hold no other keys than {KEYS}, got "scheduler"',
             id="an unknown key",
         ),
         pytest.param(
@@ -270,7 +271,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_lines() -> None:
         'f.yaml:6: defaults.queue: must be a DNS subdomain, got "_"',
         f'f.yaml:7: defaults: must hold no other keys than {known}, got "foo"',
         'f.yaml:8: repair: must be one of "report", "recreate", got 7',
-        'f.yaml:9: document: must hold no other keys than apiVersion, defaults, kind, native, repair, schedulers, got "bar"',
+        f'f.yaml:9: document: must hold no other keys than {KEYS}, got "bar"',
     ]
 
 
