@@ -56,7 +56,8 @@ def explain(manifest: Manifest, configuration: Configuration) -> Json:
     Returns:
         JSON: `name`, `namespace`, `source`, `replicas`, `size`, `provider` (`name`, `because`), `lateWorkers`
         (`because`, `promise`; null when they come with the leader), `groupName` (`pattern`, `because`), `pods`
-        (`name`, `role`, `patch`), `groups` (`leader`, `object`, `raised`, `because`), `remarks`.
+        (`name`, `role`, `patch`), `groups` (`leader`, `object`, `raised`, `because`), `gates` (`leader`, `labels`,
+        `annotations`, `because`), `remarks`.
 
     Raises:
         BadManifest: it is no LWS that the API server would take.
@@ -76,6 +77,7 @@ def explain(manifest: Manifest, configuration: Configuration) -> Json:
         "groupName": None if provider is None else name_rule(stage),
         "pods": [pod for rehearsal in played for pod in pods_of(stage, rehearsal)],
         "groups": [group_of(stage, rehearsal) for rehearsal in played if rehearsal.group is not None],
+        "gates": [gate_of(rehearsal) for rehearsal in played if rehearsal.declared is not None],
         "remarks": sorted({remark for rehearsal in played for remark in (*rehearsal.warnings, *rehearsal.remarks)}),
     }
 
@@ -140,6 +142,12 @@ def group_of(stage: Stage, rehearsal: Rehearsal) -> Json:
     return {"leader": rehearsal.name, "object": rehearsal.group, "raised": rehearsal.raised, "because": because}
 
 
+def gate_of(rehearsal: Rehearsal) -> Json:
+    """Show what is written on every pod of a replica when its gate is opened."""
+    because = f"{keys.GATE} holds each pod until it is its replica's turn: one is opened at a time, the oldest first"
+    return {"leader": rehearsal.name, **(rehearsal.declared or {}), "because": because}
+
+
 def text_of(explanation: Json) -> Iterator[str]:
     """Render an explanation for people."""
     source, provider = explanation["source"], explanation["provider"]
@@ -159,6 +167,7 @@ def text_of(explanation: Json) -> Iterator[str]:
     for pod in explanation["pods"][:2][: explanation["size"]]:
         yield from _pod_lines(pod, explanation["size"])
     yield from _group_lines(explanation["groups"])
+    yield from _gate_lines(explanation["gates"])
     yield from (f"  remark:   {remark}" for remark in explanation["remarks"])
 
 
@@ -181,6 +190,17 @@ def _group_lines(groups: list[Json]) -> Iterator[str]:
         yield f"    then: {msgspec.json.encode(first['raised']['spec']).decode()}"
     if others:
         yield f"  groups of {others[0]['leader']} to {others[-1]['leader']}: the same under their own names"
+
+
+def _gate_lines(gates: list[Json]) -> Iterator[str]:
+    if not gates:
+        return
+    first, *others = gates
+    yield f"  gates of {first['leader']}: {first['because']}; then stands on each pod"
+    for what in ("labels", "annotations"):
+        yield from (f"    {what.removesuffix('s')} {key} = {value}" for key, value in first[what].items())
+    if others:
+        yield f"  gates of {others[0]['leader']} to {others[-1]['leader']}: the same"
 
 
 def _fail(message: str, code: int) -> int:

@@ -10,10 +10,11 @@ from gangs import keys, late, names
 from gangs.members import read_member
 from reconciler.actions import Action, CreateGroup, PatchGroup, Say
 from reconciler.decisions import decide
+from reconciler.gates import declaration_for, read_whole, standing_of
 from reconciler.objects import GroupObject, LeaderWorkerSet, Metadata, OwnerReference, Pod, StatefulSet
 from reconciler.replicas import Sight
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, Provider
+from schedulers.contract import GroupKind, Provider, Replica
 from webhook.mutation import Decider
 
 REVISION: Final = "revision"
@@ -34,6 +35,7 @@ class Rehearsal(msgspec.Struct, frozen=True):
         group: the group object as it is created, `None` for none.
         raised: the change once late workers are there, `None` for none.
         remarks: what the reconciler says.
+        declared: what is written on every pod when its gate is opened, `None` where there are no gates.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Rehearsal(msgspec.Struct, frozen=True):
     group: Json | None
     raised: Json | None
     remarks: list[str]
+    declared: Json | None = None
 
 
 class Stage:
@@ -97,6 +100,7 @@ class Stage:
             group=with_stand_ins(group, stand_ins),
             raised=with_stand_ins(raised, stand_ins),
             remarks=[action.message for action in alone if isinstance(action, Say)],
+            declared=with_stand_ins(self._declared(index), stand_ins),
         )
 
     def _group(self, index: int) -> str:
@@ -119,16 +123,34 @@ class Stage:
             place = pod
             for parent in parents:
                 place = place[parent]
-            place[last] = operation["value"]
+            if last == "-":
+                place.append(operation["value"])
+            else:
+                place[last] = operation["value"]
         return operations, list(answer["response"].get("warnings", []))
+
+    def _declared(self, index: int) -> Json | None:
+        """Give what the reconciler writes on the pods when it opens their gates."""
+        sight = self._sight(index, workers=self.size - 1 if self.why_late is None else 0, group=None)
+        standing = None if sight is None else standing_of(sight, self._configuration)
+        replica = None if standing is None else read_whole(standing, self._configuration)
+        if standing is None or not isinstance(replica, Replica):
+            return None
+        declaration = declaration_for(standing, replica)
+        return {"labels": dict(declaration.labels), "annotations": dict(declaration.annotations)}
 
     def _actions(self, index: int, *, workers: int, group: Mapping[str, object] | None) -> list[Action]:
         """Let the reconciler decide about the replica with some of its workers there."""
+        sight = self._sight(index, workers=workers, group=group)
+        return [] if sight is None else list(decide(sight, self._configuration, _preferred).actions)
+
+    def _sight(self, index: int, *, workers: int, group: Mapping[str, object] | None) -> Sight | None:
+        """See the replica with some of its workers there; `None` when its leader is of no LWS."""
         leader, metadata = self._stored(index, 0), self.lws.metadata
         member = read_member(self._namespace, leader.metadata.name, leader.labels, leader.annotations)
         if member is None:
-            return []
-        sight = Sight(
+            return None
+        return Sight(
             leader=leader,
             member=member,
             group=None if group is None else msgspec.convert(group, GroupObject),
@@ -138,7 +160,6 @@ class Stage:
                 self.lws, metadata=msgspec.structs.replace(metadata, namespace=self._namespace)
             ),
         )
-        return list(decide(sight, self._configuration, _preferred).actions)
 
     def _stored(self, index: int, number: int) -> Pod:
         """Make a pod as the API server would store it after admission."""

@@ -1,6 +1,6 @@
 """Every replica of a snapshot with its state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final
 
@@ -20,6 +20,7 @@ from reconciler.states import (
     gates_of,
     judge,
 )
+from reconciler.turns import Place, line_up
 from schedulers.configuration import Configuration
 
 
@@ -68,21 +69,29 @@ FINE: Final = (PLACED, RUNNING)
 
 def replica_entries(snapshot: Snapshot, configuration: Configuration) -> list[Entry]:
     """Judge every replica of a snapshot, in the order of namespace, LWS, index."""
-    found = [_entry(leader, snapshot, configuration) for leader in snapshot.cache.leader_pods()]
+    line = _line(snapshot, configuration)
+    found = [_entry(leader, snapshot, configuration, line) for leader in snapshot.cache.leader_pods()]
     known = {(entry.namespace, entry.lws, entry.index) for entry in found}
     for lws in snapshot.cache.sets.objects():
         found += (one for one in _by_count(lws, snapshot) if (one.namespace, one.lws, one.index) not in known)
     return sorted(found, key=lambda entry: (entry.namespace, entry.lws, entry.index, entry.group))
 
 
-def _entry(leader: Pod, snapshot: Snapshot, configuration: Configuration) -> Entry:
+def _line(snapshot: Snapshot, configuration: Configuration) -> list[Place]:
+    """Put in line the replicas whose gates are opened one after the other."""
+    leaders = [key for name in configuration.schedulers for key in snapshot.cache.leaders_at_gate(name)]
+    found = (snapshot.cache.sight(key, None, age=inf, recreations=0) for key in leaders)
+    return line_up((sight for sight in found if isinstance(sight, Sight)), configuration)
+
+
+def _entry(leader: Pod, snapshot: Snapshot, configuration: Configuration, line: Sequence[Place]) -> Entry:
     meta = leader.metadata
     provider = configuration.provider(leader.spec.scheduler_name)
     kind = None if provider is None else snapshot.first(provider.kinds)
     sight = snapshot.cache.sight((meta.namespace, meta.name), kind, age=inf, recreations=0)
     if not isinstance(sight, Sight):
         return _malformed(leader, f"pod {meta.name}: {sight}", snapshot)
-    found = judge(sight, configuration, snapshot.first, snapshot.free)
+    found = judge(sight, configuration, snapshot.first, snapshot.free, line)
     bound, size = sum(pod.bound for pod in sight.pods), real_size(sight)
     return Entry(
         namespace=meta.namespace,

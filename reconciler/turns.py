@@ -108,22 +108,33 @@ def _whole(place: Place, configuration: Configuration) -> Replica | NotYet:
 
 def why_gated(line: Sequence[Place], sight: Sight, configuration: Configuration) -> str:
     """Say why a replica's gates are closed; empty for one that has none, or is not in the line."""
-    own = next((place for place in line if place.standing.sight.leader is sight.leader), None)
+    own, others = _own(line, sight)
     if own is None or not own.standing.gated:
         return ""
-    holder = next((place for place in line if place.holds), None)
     found = _whole(own, configuration)
     if isinstance(found, NotYet) and not own.holds:
         return f"its gate waits: {found.reason}"
-    first = holder or next((place for place in line if _can_go(place, configuration)), own)
-    if first is own or own.holds:
-        return "its gate is being opened"
-    return f"waits for its turn behind {first.title}"
+    first = next((place for place in others if place.holds), None)
+    first = first or next((place for place in others if place.age < own.age and _can_go(place, configuration)), None)
+    return "its gate is being opened" if own.holds or first is None else f"waits for its turn behind {first.title}"
 
 
 def how_many_wait(line: Sequence[Place], sight: Sight) -> int:
-    """Count the replicas that wait for their turn while another holds it."""
-    return sum(bool(place.standing.gated) for place in line if place.standing.sight.leader is not sight.leader)
+    """Count the replicas that wait for their turn while this one holds it."""
+    own, others = _own(line, sight)
+    if own is None or not own.holds:
+        return 0
+    return sum(bool(place.standing.gated) and not place.holds for place in others)
+
+
+def _own(line: Sequence[Place], sight: Sight) -> tuple[Place | None, list[Place]]:
+    """Find a replica's place, and those of the others of its scheduler."""
+    uid = sight.leader.metadata.uid
+    own = next((place for place in line if place.standing.sight.leader.metadata.uid == uid), None)
+    if own is None:
+        return None, []
+    name = own.standing.provider.name
+    return own, [place for place in line if place is not own and place.standing.provider.name == name]
 
 
 def _can_go(place: Place, configuration: Configuration) -> bool:

@@ -281,3 +281,39 @@ def test_a_list_of_objects_is_opened(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [lws(), {"kind": "Pod"}, lws()]}))
     assert main(["explain", str(file), "--output", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["leaderWorkerSets"]) == 2
+
+
+def test_without_a_group_object_it_shows_what_is_declared_when_gates_are_opened(explain: Any) -> None:
+    """YuniKorn: no group, the same annotations on every pod, the queue as a label."""
+    words = {"lockstep.dev/queue": "root.gpu", "lockstep.dev/schedule-timeout": "300"}
+    explained = explain(lws(size=3, replicas=2, pod={"schedulerName": "yunikorn"}, annotations=words))
+    assert explained["groups"] == []
+    assert [gate["leader"] for gate in explained["gates"]] == ["vllm-0", "vllm-1"]
+    gate = explained["gates"][0]
+    groups = json.loads(gate["annotations"]["yunikorn.apache.org/task-groups"])
+    assert [(group["name"], group["minMember"]) for group in groups] == [("leader", 1), ("worker", 2)]
+    assert groups[1]["minResource"] == {"cpu": "1", "nvidia.com/gpu": "8"}
+    assert gate["labels"] == {"yunikorn.apache.org/queue": "root.gpu"}
+    parameters = gate["annotations"]["yunikorn.apache.org/schedulingPolicyParameters"]
+    assert parameters == "placeholderTimeoutInSeconds=300 gangSchedulingStyle=Hard"
+    for pod in explained["pods"]:
+        assert {"op": "add", "path": "/spec/schedulingGates", "value": [{"name": "lockstep.dev/group"}]} in pod["patch"]
+
+
+def test_gates_of_late_workers_are_declared_with_their_leader(explain: Any) -> None:
+    """LeaderReady: the leader's pod alone is there, and the room of all is asked for."""
+    late = {"startupPolicy": "LeaderReady"}
+    gate = explain(lws(size=4, pod={"schedulerName": "yunikorn"}, spec=late))["gates"][0]
+    groups = json.loads(gate["annotations"]["yunikorn.apache.org/task-groups"])
+    assert [(group["name"], group["minMember"]) for group in groups] == [("leader", 1), ("worker", 3)]
+
+
+def test_gates_are_shown_to_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the reason, then line by line."""
+    file = tmp_path / "lws.json"
+    file.write_text(json.dumps(lws(pod={"schedulerName": "yunikorn"})))
+    assert main(["explain", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    why = "lockstep.dev/group holds each pod until it is its replica's turn: one is opened at a time, the oldest first"
+    assert f"  gates of vllm-0: {why}; then stands on each pod" in lines
+    assert "    annotation yunikorn.apache.org/schedulingPolicyParameters = gangSchedulingStyle=Hard" in lines

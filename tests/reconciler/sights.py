@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gangs.members import Malformed, read_member
-from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, PatchGroup, PatchPod, Say
+from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, OpenGate, PatchGroup, PatchPod, Say
 from reconciler.cache import Cache
 from reconciler.decisions import Outcome, decide
 from reconciler.objects import (
@@ -32,6 +32,7 @@ from tests.builders import KEY, LWS, NAMESPACE, REVISION, JsonObject, leader_pod
 NATIVE: Final = all_providers()["native"]
 COSCHEDULING: Final = all_providers()["coscheduling"]
 VOLCANO: Final = all_providers()["volcano"]
+YUNIKORN: Final = all_providers()["yunikorn"]
 PROVIDERS: Final = (NATIVE, COSCHEDULING, VOLCANO)
 
 LEADER: Final = (NAMESPACE, "vllm-0")
@@ -139,6 +140,8 @@ def _stamp(pod: JsonObject, plan: Plan) -> None:
     pod["metadata"]["annotations"] |= dict(stamp.annotations)
     if stamp.scheduling_group is not None:
         pod["spec"]["schedulingGroup"] = {"podGroupName": stamp.scheduling_group}
+    if stamp.gated:
+        pod["spec"]["schedulingGates"] = [{"name": "lockstep.dev/group"}]
 
 
 def _owner(kind: str, name: str, life: str) -> JsonObject:
@@ -289,7 +292,8 @@ class World:
         cache = self.cache()
         leader = cache.pods.get(*key)
         provider = None if leader is None else self.configuration.provider(leader.spec.scheduler_name)
-        found = cache.sight(key, None if provider is None else provider.kinds[0], age=age, recreations=recreations)
+        kind = None if provider is None else next(iter(provider.kinds), None)
+        found = cache.sight(key, kind, age=age, recreations=recreations)
         assert not isinstance(found, Malformed | None)
         return found
 
@@ -307,6 +311,8 @@ class World:
                 self._patch(kind.kind, namespace, name, dict(body))
             case PatchPod(namespace, name, body):
                 self._patch("Pod", namespace, name, dict(body))
+            case OpenGate(namespace, name, body):
+                self._open(namespace, name, dict(body))
             case DeletePod(namespace, name, uid):
                 assert self.objects["Pod", namespace, name]["metadata"]["uid"] == uid
                 self.writes += 1
@@ -333,6 +339,17 @@ class World:
             assert wanted in (None, live["metadata"][field_name]), "409 Conflict"
         self._write(merged(live, body))
 
+    def _open(self, namespace: str, name: str, body: JsonObject) -> None:
+        """Do what the strategic merge patch means: gates go by their names, the rest is merged."""
+        live = copy.deepcopy(self.objects["Pod", namespace, name])
+        gone = {gate["name"] for gate in body["spec"]["schedulingGates"] if gate["$patch"] == "delete"}
+        there = live["spec"].pop("schedulingGates", [])
+        assert gone <= {gate["name"] for gate in there}, "a gate is opened twice"
+        if rest := [gate for gate in there if gate["name"] not in gone]:
+            live["spec"]["schedulingGates"] = rest
+        self.objects["Pod", namespace, name] = live
+        self._patch("Pod", namespace, name, {"metadata": body["metadata"]})
+
     def _write(self, obj: JsonObject) -> None:
         self.writes += 1
         self.put(obj)
@@ -350,7 +367,7 @@ def fill(store: Store[Any], objects: Iterable[JsonObject]) -> None:
 
 def first(kinds: Sequence[GroupKind]) -> GroupKind | None:
     """Serve every kind."""
-    return kinds[0]
+    return next(iter(kinds), None)
 
 
 def serve_nothing(_: Sequence[GroupKind]) -> GroupKind | None:
