@@ -20,7 +20,7 @@ from schedulers.configuration import (
 from schedulers.documents import DEEPEST, LARGEST
 from schedulers.registry import all_providers
 
-KEYS: Final = "apiVersion, defaults, kind, native, repair, schedulers"
+KEYS = "apiVersion, defaults, kind, native, repair, schedulers"
 HEAD = "apiVersion: lockstep.dev/v1alpha1\nkind: Configuration\n"
 USUAL = {"default-scheduler": "native", "volcano": "volcano", "scheduler-plugins-scheduler": "coscheduling"}
 PROVIDERS = ", ".join(f'"{name}"' for name in all_providers())
