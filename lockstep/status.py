@@ -92,8 +92,9 @@ def _of_lws(entries: Sequence[Entry]) -> Iterator[str]:
 def _row(entry: Entry) -> tuple[str, ...]:
     index = str(entry.index) if entry.index >= 0 else "?"
     said = f'; {entry.provider} says: "{_shortened(entry.words)}"' if entry.words else ""
+    misread = f"; {entry.autoscaler}" if entry.autoscaler else ""
     pods = f"{entry.bound}/{entry.size}"
-    return (index, entry.revision or "-", entry.group or "-", entry.state, pods, entry.reason + said)
+    return (index, entry.revision or "-", entry.group or "-", entry.state, pods, entry.reason + said + misread)
 
 
 def _shortened(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from gangs import keys
+from reconciler.autoscaling import misread
 from reconciler.objects import LeaderWorkerSet, Pod
 from reconciler.replicas import Sight, real_size
 from reconciler.room import Shortage
@@ -43,6 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         gates: scheduling gates of its pods.
         short: resources of which it asks more than is free in sum.
         words: what its scheduler last said about a pod that waits.
+        autoscaler: what an autoscaler gets wrong about it, empty where it sees what is so.
         warnings: what Lockstep has warned of about its LWS within the last hour.
     """
 
@@ -61,6 +63,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     gates: tuple[str, ...] = ()
     short: tuple[Shortage, ...] = ()
     words: str = ""
+    autoscaler: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -109,6 +112,7 @@ def _entry(leader: Pod, snapshot: Snapshot, configuration: Configuration, line: 
         gates=tuple(sorted(set(gates_of(sight.pods)))),
         short=found.short,
         words=found.words,
+        autoscaler="" if provider is None else misread(found.state, sight.pods, provider),
         warnings=_warnings(snapshot, meta.namespace, sight.member.lws),
     )
 

@@ -30,7 +30,16 @@ READY: JsonObject = {
     "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
 }
 SAYS: JsonObject = {
-    "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are\navailable"}]}
+    "status": {
+        "conditions": [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": "0/1 nodes are\navailable",
+            }
+        ]
+    }
 }
 RUNS = Plan(changes={"vllm-0": READY, "vllm-0-1": READY})
 WAITS = Plan(index=1, key="7" * 40, changes={"vllm-1": SAYS})
@@ -112,6 +121,16 @@ def test_c09_c12_what_waits_is_told_with_the_amount_that_blocks_it(fake: FakeApi
     )
 
 
+def test_what_an_autoscaler_gets_wrong_is_told(fake: FakeApi, run: Status) -> None:
+    """A replica that lacks room without the reason that autoscalers look for, in the table and as a record."""
+    silent = Plan(index=1, key="7" * 40)
+    put_replica(fake, RUNS)
+    put_replica(fake, silent)
+    misread = "no autoscaler is asked for room: none of its pods is shown as Unschedulable"
+    assert run()[1].splitlines()[3].endswith(f"(a sum is not a placement); {misread}")
+    assert [record["autoscaler"] for record in records(run("--output", "json")[1])] == ["", misread]
+
+
 def test_records_have_fixed_keys(fake: FakeApi, run: Status) -> None:
     """Whatever the state; a list, in the order of namespace, LWS and index."""
     put_replica(fake, WAITS)
@@ -134,6 +153,7 @@ def test_records_have_fixed_keys(fake: FakeApi, run: Status) -> None:
         "gates": [],
         "short": [],
         "words": "0/1 nodes are\navailable",
+        "autoscaler": "",
         "warnings": [],
     }
     assert (missing["index"], missing["state"], missing["reason"]) == (0, "no leader", "its leader pod does not exist")
