@@ -18,6 +18,7 @@ SCHEDULERS: Final = {
     "default-scheduler": "native",
     "volcano": "volcano",
     "scheduler-plugins-scheduler": "coscheduling",
+    "yunikorn": "yunikorn",
 }
 ALLOWED_PATHS: Final = frozenset(
     {
@@ -26,7 +27,12 @@ ALLOWED_PATHS: Final = frozenset(
         "/metadata/labels/scheduling.x-k8s.io~1pod-group",
         "/metadata/annotations/scheduling.k8s.io~1group-name",
         "/metadata/annotations/volcano.sh~1task-spec",
+        "/metadata/labels/yunikorn.apache.org~1app-id",
+        "/metadata/annotations/yunikorn.apache.org~1task-group-name",
         "/spec/schedulingGroup",
+        "/spec/schedulingGates",
+        "/spec/schedulingGates/-",
+        *(f"/spec/schedulingGates/{number}" for number in range(3)),
     }
 )
 

@@ -28,6 +28,15 @@ LEFT_OUT = "lockstep leaves this pod out of its gang"
         pytest.param(
             "scheduler-plugins-scheduler", {"labels": {"scheduling.x-k8s.io/pod-group": GROUP}}, id="Coscheduling"
         ),
+        pytest.param(
+            "yunikorn",
+            {
+                "labels": {"yunikorn.apache.org/app-id": GROUP},
+                "annotations": {"yunikorn.apache.org/task-group-name": "leader"},
+                "schedulingGates": [{"name": "lockstep.dev/group"}],
+            },
+            id="YuniKorn",
+        ),
     ],
 )
 def test_c04_the_stamp_is_in_the_admission_patch_itself(scheduler: str | None, stamped: JsonObject) -> None:
@@ -38,7 +47,7 @@ def test_c04_the_stamp_is_in_the_admission_patch_itself(scheduler: str | None, s
     assert added(pod, after) == {
         "labels": {"lockstep.dev/group": GROUP, **stamped.get("labels", {})},
         "annotations": stamped.get("annotations", {}),
-        "spec": {key: value for key, value in stamped.items() if key == "schedulingGroup"},
+        "spec": {key: value for key, value in stamped.items() if key.startswith("scheduling")},
     }
 
 
@@ -95,7 +104,7 @@ def test_each_incarnation_of_a_leader_has_another_group() -> None:
 @pytest.mark.parametrize(
     "pod",
     [
-        pytest.param(leader_pod(scheduler="yunikorn"), id="a scheduler without a provider"),
+        pytest.param(leader_pod(scheduler="bespoke"), id="a scheduler without a provider"),
         pytest.param(leader_pod(scheduler="x" * 100000), id="a scheduler with an absurd name"),
         pytest.param(leader_pod(labels={f"{LWS}name": None}), id="a pod that is of no LWS"),
         pytest.param(leader_pod(labels={"lockstep.dev/gang": "off"}), id="an opt-out"),
@@ -290,3 +299,51 @@ def test_the_key_that_lws_would_draw_is_known() -> None:
     """The fake of LWS's webhook writes what is on the recorded pods."""
     assert lws_key("default", "vllm-0") == KEY
     assert json.loads(review(leader_pod()))["request"]["namespace"] == NAMESPACE
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_our_gate_stands_beside_those_of_others(build: object) -> None:
+    """Kueue's stays, in its place; ours comes once, however often the pod is admitted."""
+    assert callable(build)
+    kueue = {"name": "kueue.x-k8s.io/admission"}
+    _, once = admit(build(scheduler="yunikorn", spec={"schedulingGates": [kueue]}))
+    assert once["spec"]["schedulingGates"] == [kueue, {"name": "lockstep.dev/group"}]
+    assert admit(once)[0].outcome == "unchanged"
+
+
+@pytest.mark.parametrize("gates", [None, []])
+def test_no_gates_are_no_trouble(gates: object) -> None:
+    """A field that is null or empty gets ours."""
+    _, after = admit(leader_pod(scheduler="yunikorn", spec={"schedulingGates": gates}))
+    assert after["spec"]["schedulingGates"] == [{"name": "lockstep.dev/group"}]
+
+
+def test_a_pod_that_names_its_node_gets_no_gate() -> None:
+    """The API server would refuse it, and no scheduler is asked about it anyway."""
+    _, after = admit(leader_pod(scheduler="yunikorn", spec={"nodeName": "n1"}))
+    assert "schedulingGates" not in after["spec"]
+
+
+def test_other_schedulers_pods_get_no_gate() -> None:
+    """They have a group object to wait for."""
+    for scheduler in ("default-scheduler", "volcano", "scheduler-plugins-scheduler"):
+        assert "schedulingGates" not in admit(leader_pod(scheduler=scheduler))[1]["spec"]
+
+
+def test_a_gate_is_withdrawn_alone() -> None:
+    """When someone else claims the pod between our passes, ours goes, and others' stay."""
+    kueue = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
+    pod = worker_pod(first_pass=True, scheduler="yunikorn", spec={"schedulingGates": kueue})
+    _, ours = admit(pod)
+    decision, after = admit(lws_webhook(ours, NAMESPACE, volcano=True))
+    assert decision.outcome == "withdrawn"
+    assert after == lws_webhook(pod, NAMESPACE, volcano=True)
+
+
+def test_c42_all_that_an_application_needs_to_be_told_apart_is_there_at_creation() -> None:
+    """Id and task group are on the pod when YuniKorn first sees it; what it can't know yet, it is held back for."""
+    for build, role in ((leader_pod, "leader"), (worker_pod, "worker")):
+        _, after = admit(build(scheduler="yunikorn"))
+        assert after["metadata"]["labels"]["yunikorn.apache.org/app-id"] == GROUP
+        assert after["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"] == role
+        assert after["spec"]["schedulingGates"] == [{"name": "lockstep.dev/group"}]

@@ -14,6 +14,7 @@ PRESET: dict[str, JsonObject] = {
     "default-scheduler": {"spec": {"schedulingGroup": {"podGroupName": "mine"}}},
     "volcano": {"annotations": {GROUP_NAME: "mine"}},
     "scheduler-plugins-scheduler": {"labels": {POD_GROUP: "mine"}},
+    "yunikorn": {"labels": {"yunikorn.apache.org/app-id": "mine"}},
 }
 
 
@@ -129,6 +130,42 @@ def test_pods_recorded_with_lws_volcano_provider_are_left_alone(name: str) -> No
     """As real parts store them."""
     body = review(observed_pod(f"volcano/{name}"), namespace="default")
     assert (decider()(body).outcome, operations(decider()(body).body)) == ("unchanged", [])
+
+
+YUNIKORN_CLAIMS: dict[str, JsonObject] = {
+    "a label": {"labels": {"yunikorn.apache.org/app-id": "mine"}},
+    "an annotation": {"annotations": {"yunikorn.apache.org/app-id": "mine"}},
+    "the label of old": {"labels": {"applicationId": "mine"}},
+    "Spark's label": {"labels": {"spark-app-selector": "mine"}},
+    "task groups": {"annotations": {"yunikorn.apache.org/task-groups": "[]"}},
+    "a placeholder": {"annotations": {"internal.yunikorn.apache.org/placeholder": "true"}},
+}
+
+
+@pytest.mark.parametrize("claim", YUNIKORN_CLAIMS.values(), ids=YUNIKORN_CLAIMS)
+def test_every_way_to_name_an_application_is_a_claim(claim: JsonObject) -> None:
+    """A user's own gang is left alone however it is spelt; a placeholder is nobody's member."""
+    for build in (leader_pod, worker_pod):
+        pod = build(scheduler="yunikorn", **claim)
+        decision, after = admit(pod)
+        assert (decision.outcome, after) == ("unchanged", pod)
+
+
+@pytest.mark.parametrize("name", ["placeholder-pending", "plain-pending-pod", "bound-leader", "waiting-pod"])
+def test_pods_recorded_with_yunikorn_are_left_alone_or_stamped(name: str) -> None:
+    """Placeholders and pods of others' applications are not touched; a plain LWS pod is held back."""
+    body = review(observed_pod(f"yunikorn/{name}"), namespace="default")
+    assert decider()(body).outcome == ("stamped" if name == "plain-pending-pod" else "unchanged")
+
+
+@pytest.mark.parametrize("app", ["yunikorn-team-a-autogen", "team-a-uniqueautogen"])
+def test_an_application_that_yunikorns_own_webhook_made_up_is_none(app: str) -> None:
+    """It stands for "no application": such a pod is stamped, and YuniKorn reads our label first."""
+    decision, after = admit(leader_pod(scheduler="yunikorn", labels={"applicationId": app}))
+    assert decision.outcome == "stamped"
+    assert (
+        after["metadata"]["labels"]["yunikorn.apache.org/app-id"] == after["metadata"]["labels"]["lockstep.dev/group"]
+    )
 
 
 def test_c20_leader_and_worker_never_get_split_decisions() -> None:

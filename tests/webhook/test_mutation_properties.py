@@ -14,13 +14,14 @@ from webhook.reviews import Decision
 OUTCOMES = {"stamped", "unchanged", "withdrawn", "warned"}
 
 texts = st.text(max_size=12) | st.sampled_from(["0", "1", "00", "-1", "2", "vllm", "vllm-0-r", "off", "x" * 70])
-schedulers = st.sampled_from([None, *SCHEDULERS, "yunikorn"]) | st.text(max_size=5)
+schedulers = st.sampled_from([None, *SCHEDULERS, "bespoke"]) | st.text(max_size=5)
 lws_keys = st.sampled_from(
     [
         *(LWS + key for key in ("name", "group-index", "worker-index", "group-key", "template-revision-hash")),
         *(LWS + key for key in ("size", "leader-name", "exclusive-topology")),
         *("lockstep.dev/group", "lockstep.dev/gang"),
         *("scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.x-k8s.io/pod-group"),
+        *("yunikorn.apache.org/app-id", "yunikorn.apache.org/task-group-name"),
     ]
 )
 any_keys = lws_keys | st.text(max_size=8)
@@ -31,6 +32,9 @@ json_values = st.recursive(
     max_leaves=12,
 )
 groups = st.none() | st.fixed_dictionaries({}, optional={"podGroupName": st.none() | texts, "other": texts})
+gates = st.none() | st.lists(
+    st.sampled_from(["lockstep.dev/group", "theirs"]).map(lambda name: {"name": name}), max_size=2
+)
 dns = st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=63)
 
 
@@ -39,6 +43,7 @@ def wild_pods(draw: st.DrawFn) -> JsonObject:
     """Draw a pod with any labels and annotations, LWS's and ours among them."""
     metadata = {"name": draw(texts), "labels": draw(st.none() | maps), "annotations": draw(st.none() | maps)}
     spec = {"schedulerName": draw(schedulers), "schedulingGroup": draw(groups), "other": draw(json_values)}
+    spec["schedulingGates"] = draw(gates)
     kept = {key: value for key, value in metadata.items() if value is not None or draw(st.booleans())}
     return {"metadata": kept, "spec": spec}
 
@@ -83,7 +88,13 @@ def test_any_pod_is_admitted_and_never_overwritten(pod: JsonObject) -> None:
         for where in ("labels", "annotations"):
             before = pod["metadata"].get(where) or {}
             assert before.items() <= after["metadata"][where].items()
-        assert {**after["spec"], "schedulingGroup": None} == {**pod["spec"], "schedulingGroup": None}
+        ours = {"schedulingGroup": None, "schedulingGates": None}
+        assert {**after["spec"], **ours} == {**pod["spec"], **ours}
+        held = pod["spec"]["schedulingGates"] or []
+        assert after["spec"]["schedulingGates"] in (
+            pod["spec"]["schedulingGates"],
+            [*held, {"name": "lockstep.dev/group"}],
+        )
         assert pod["spec"]["schedulingGroup"] in (None, after["spec"]["schedulingGroup"])
     elif decision.outcome == "withdrawn":
         assert "lockstep.dev/group" not in after["metadata"]["labels"]
@@ -113,7 +124,7 @@ def test_a_claim_of_lws_volcano_provider_takes_every_byte_of_ours_away(pod: Json
     for where in ("labels", "annotations"):
         expected = lws_webhook(pod, NAMESPACE, volcano=True)["metadata"][where]
         assert after["metadata"][where] == expected
-    assert "schedulingGroup" not in after["spec"]
+    assert not after["spec"].keys() & {"schedulingGroup", "schedulingGates"}
 
 
 @given(st.dictionaries(st.sampled_from(["apiVersion", "kind", "request"]), json_values) | json_values)

@@ -21,14 +21,19 @@ def test_the_table_covers_every_recorded_review() -> None:
 
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_recorded_review_gets_its_patch(name: str) -> None:
-    """LWS pods of kube-scheduler are stamped; yunikorn's without a provider, and all else, are left alone."""
+    """LWS pods of kube-scheduler and YuniKorn are stamped; all else is left alone."""
     decision = decider()(recorded(name))
     assert decision.status == 200
     assert response(decision.body)["allowed"] is True
     assert response(decision.body)["uid"] == json.loads(recorded(name))["request"]["uid"]
     assert operations(decision.body) == PATCHES[name]
     assert decision.outcome == ("stamped" if PATCHES[name] else "unchanged")
-    assert decision.provider == ("native" if PATCHES[name] else "")
+    assert decision.provider == (provider_of(name) if PATCHES[name] else "")
+
+
+def provider_of(name: str) -> str:
+    """Give the provider of a recorded pod."""
+    return "yunikorn" if "-yuni-" in name else "native"
 
 
 @pytest.mark.parametrize("name", STAMPED)
@@ -42,7 +47,10 @@ def test_the_group_follows_the_documented_formula(name: str) -> None:
     parts = (request["namespace"], lws, index, labels[f"{LWS}template-revision-hash"], key)
     group = f"{lws}-{index}-{hashlib.sha256('/'.join(parts).encode()).hexdigest()[:10]}"
     assert labels["lockstep.dev/group"] == group
-    assert pod["spec"]["schedulingGroup"] == {"podGroupName": group}
+    if provider_of(name) == "native":
+        assert pod["spec"]["schedulingGroup"] == {"podGroupName": group}
+    else:
+        assert labels["yunikorn.apache.org/app-id"] == group
 
 
 @pytest.mark.parametrize("name", STAMPED)
@@ -83,7 +91,7 @@ def _with_what_lws_adds(pod: JsonObject, second: JsonObject) -> JsonObject:
     metadata, spec = pod["metadata"], pod["spec"]
     labels = {**second["metadata"]["labels"], **metadata["labels"]}
     annotations = {**second["metadata"]["annotations"], **metadata["annotations"]}
-    ours = {"schedulingGroup": spec["schedulingGroup"]}
+    ours = {key: value for key, value in spec.items() if key in ("schedulingGroup", "schedulingGates")}
     return {
         **second,
         "metadata": {**second["metadata"], "labels": labels, "annotations": annotations},
