@@ -4,6 +4,7 @@ What kustomize makes of them, `install.yaml` and the chart, is in `built`.
 """
 
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ import yaml
 from schedulers.contract import Provider
 from schedulers.registry import all_providers, usual_schedulers
 from tests.manifests import final_check, rights
+from tests.manifests import monitoring as alerts
 from tests.manifests.documents import Json, read, written
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -32,9 +34,18 @@ def rendered() -> Iterator[tuple[Path, str]]:
         folder = MANIFESTS / "components" / provider.name
         yield folder / "rbac.yaml", written(rights.provider_rights(provider), rights.RENDERED)
         yield folder / "kustomization.yaml", _component(provider)
+    monitoring = MANIFESTS / "components" / "monitoring"
+    yield monitoring / "rules.yaml", written([alerts.prometheus_rule()], rights.RENDERED)
+    yield monitoring / "dashboard.json", alerts.dashboard()
     reports = MANIFESTS / "components" / "policy-reports" / "rbac.yaml"
     yield reports, written(rights.report_rights(), rights.RENDERED)
     yield from _install(list(providers.values()))
+
+
+def labels() -> list[Json]:
+    """Give the labels that every object has, as kustomize adds them."""
+    pairs = {"app.kubernetes.io/part-of": "lockstep", "app.kubernetes.io/version": metadata.version("lockstep")}
+    return [{"pairs": pairs, "includeTemplates": True}]
 
 
 def _policies() -> str:
@@ -48,7 +59,12 @@ def _policies() -> str:
 
 
 def _component(provider: Provider) -> str:
-    content = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component", "resources": ["rbac.yaml"]}
+    content = {
+        "apiVersion": "kustomize.config.k8s.io/v1alpha1",
+        "kind": "Component",
+        "labels": labels(),
+        "resources": ["rbac.yaml"],
+    }
     words = f"What Lockstep needs for {provider.title}, and nothing else. {rights.RENDERED}"
     return written([content], words)
 
