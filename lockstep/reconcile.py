@@ -18,6 +18,7 @@ from reconciler.health import HealthServer, parse_address
 from reconciler.leases import Durations, LeaseName
 from reconciler.loop import Reconciler, Settings
 from reconciler.recorder import Recorder
+from reconciler.secure_metrics import Secured
 from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.configuration import load_configuration
 
@@ -40,6 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics-addr", type=parse_address, metavar="HOST:PORT", help="serve /metrics, /healthz, /readyz"
     )
+    parser.add_argument(
+        "--secure-metrics-addr",
+        type=parse_address,
+        metavar="HOST:PORT",
+        help="the same with TLS, for scrapers that verify; with --metrics-cert and --metrics-key",
+    )
+    parser.add_argument("--metrics-cert", type=Path, metavar="FILE", help="PEM certificate of --secure-metrics-addr")
+    parser.add_argument("--metrics-key", type=Path, metavar="FILE", help="its PEM private key")
     parser.add_argument("--config", metavar="FILE", help="the configuration file")
     parser.add_argument(
         "--lease-namespace", metavar="NS", help="where the Lease is; by default the pod's own namespace"
@@ -66,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run until told to stop."""
     log_as_json()
+    if args.secure_metrics_addr is not None and None in (args.metrics_cert, args.metrics_key):
+        print("--metrics-cert, --metrics-key: must be set with --secure-metrics-addr, got nothing", file=sys.stderr)  # noqa: T201
+        return WRONG_USAGE
     try:
         settings = settings_of(args)
         names_of(args)
@@ -96,12 +108,11 @@ def serve(api: HttpApi, reconciler: Reconciler, args: argparse.Namespace) -> Non
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
-    health = reporter = None
+    reporter = None
     keeper = make_keeper(reconciler, args) if args.certificates == "own" else None
-    if args.metrics_addr is not None:
-        alive = reconciler.alive if keeper is None else lambda: reconciler.alive() | keeper.alive()
-        health = HealthServer(args.metrics_addr, reconciler.meters, alive=alive, ready=reconciler.ready)
-        health.start()
+    ports = health_servers(reconciler, keeper, args)
+    for port in ports:
+        port.start()
     reconciler.start()
     if keeper is not None:
         keeper.start()
@@ -116,9 +127,24 @@ def serve(api: HttpApi, reconciler: Reconciler, args: argparse.Namespace) -> Non
     if keeper is not None:
         keeper.stop()
     reconciler.stop()
-    if health is not None:
-        health.stop()
+    for port in ports:
+        port.stop()
     api.close()
+
+
+def health_servers(
+    reconciler: Reconciler, keeper: "CertificateKeeper | None", args: argparse.Namespace
+) -> list[HealthServer]:
+    """Open the ports for metrics and health: in plain text, with TLS, both or neither."""
+    alive = reconciler.alive if keeper is None else lambda: reconciler.alive() | keeper.alive()
+    servers = []
+    if args.metrics_addr is not None:
+        servers.append(HealthServer(args.metrics_addr, reconciler.meters, alive=alive, ready=reconciler.ready))
+    if args.secure_metrics_addr is not None:
+        wrap = Secured(args.metrics_cert, args.metrics_key)
+        address = args.secure_metrics_addr
+        servers.append(HealthServer(address, reconciler.meters, alive=alive, ready=reconciler.ready, wrap=wrap))
+    return servers
 
 
 def make_keeper(reconciler: Reconciler, args: argparse.Namespace) -> "CertificateKeeper":

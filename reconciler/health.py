@@ -4,6 +4,7 @@ import contextlib
 import logging
 import selectors
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,11 @@ Checks = Callable[[], Mapping[str, str]]
 
 Page = tuple[int, str, bytes]
 """Status, content type and body."""
+
+Wrap = Callable[[socket.socket], socket.socket]
+"""Makes an accepted connection one with TLS; `OSError` where that can't be done now."""
+
+NOT_YET: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 SLOWEST_PEER: Final = 10.0
 """Seconds that a peer may take to ask."""
@@ -62,7 +68,15 @@ def listen(host: str, port: int) -> socket.socket:
 class HealthServer:
     """Serves `/metrics`, `/healthz` and `/readyz`, one request a connection."""
 
-    def __init__(self, address: tuple[str, int], meters: Meters, *, alive: Checks, ready: Checks) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        meters: Meters,
+        *,
+        alive: Checks,
+        ready: Checks,
+        wrap: Wrap = lambda peer: peer,
+    ) -> None:
         """Bind the port.
 
         Args:
@@ -70,7 +84,9 @@ class HealthServer:
             meters: what `/metrics` shows.
             alive: checks of `/healthz`; a failing one means that a restart helps.
             ready: checks of `/readyz`.
+            wrap: given each connection, for TLS.
         """
+        self._wrap = wrap
         self.routes: dict[str, Callable[[], Page]] = {
             "/metrics": lambda: (200, CONTENT_TYPE_LATEST, meters.render()),
             "/healthz": lambda: _report(alive()),
@@ -110,8 +126,13 @@ class HealthServer:
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
-            peer, _ = self._listener.accept()
-            peer.settimeout(0)
+            accepted, _ = self._listener.accept()
+            accepted.settimeout(0)
+            try:
+                peer = self._wrap(accepted)
+            except OSError:
+                accepted.close()
+                raise
             self._peers[peer] = (time.monotonic(), bytearray())
             self._ready.register(peer, selectors.EVENT_READ)
         while len(self._peers) > MOST_PEERS:
@@ -128,7 +149,7 @@ class HealthServer:
         request = self._peers[peer][1]
         try:
             piece = peer.recv(LONGEST_REQUEST)
-        except BlockingIOError:
+        except NOT_YET:
             return
         except OSError:
             piece = b""
