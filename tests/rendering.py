@@ -11,12 +11,15 @@ from policies.sheet import policy_sheet
 from schedulers.registry import all_providers
 from schedulers.schema import rendered_schema
 from schedulers.table import provider_table
+from tests.autoscalers import autoscalers_page
 from tests.manifests import rendered as manifests
+from tests.schedulers.promises import rendered as conformance_table
 
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
 SCHEMA: Final = ROOT / "docs" / "configuration.schema.json"
 POLICIES: Final = ROOT / "docs" / "policies.md"
+AUTOSCALERS: Final = ROOT / "docs" / "autoscalers.md"
 
 
 def rendered() -> Iterator[tuple[Path, str]]:
@@ -25,7 +28,9 @@ def rendered() -> Iterator[tuple[Path, str]]:
     yield SCHEMA, rendered_schema(providers)
     yield POLICIES, policy_sheet(all_rules())
     yield from manifests.rendered()
-    yield README, with_section(README.read_text(), "providers", provider_table(providers))
+    yield AUTOSCALERS, autoscalers_page(providers.values())
+    readme = with_section(README.read_text(), "providers", provider_table(providers))
+    yield README, with_section(readme, "conformance", conformance_table(providers.values()))
 
 
 def with_section(text: str, name: str, content: str) -> str:

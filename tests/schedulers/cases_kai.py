@@ -72,4 +72,9 @@ CASES: Final = Cases(
         ),
     ),
     observed=("kai/pod-bound", "kai/podgroup-waiting"),
+    waiting={
+        "capacity": "kai/pod-pending-gang-full",
+        "members": "kai/pod-pending-too-few",
+        "group": "kai/pod-pending-group-missing",
+    },
 )

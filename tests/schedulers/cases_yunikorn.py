@@ -99,4 +99,9 @@ CASES: Final = Cases(
         Declared("priority is the pods' own", replica(priority_class="high"), BOTH, 2.0, _declaration(*_TWO)),
     ),
     observed=("yunikorn/bound-leader",),
+    waiting={
+        "capacity": "yunikorn/waiting-pod",
+        "group": "yunikorn/gated-pod",
+        "stand_ins": "yunikorn/placeholder-pending",
+    },
 )

@@ -59,7 +59,7 @@ class MadeUp:
         intent = replica.intent
         said = {
             "queue": intent.queue,
-            "class": intent.priority_class,
+            "class": intent.priority_class or replica.priority_class or None,
             "wait": intent.schedule_timeout,
             "within": None if intent.topology is None else intent.topology.key,
         }
