@@ -9,26 +9,10 @@ import pytest
 
 from lockstep.main import main
 from tests.builders import NAMESPACE, JsonObject
+from tests.lockstep.stored import GROUPS, NODE, READY, ROOTS, put, put_replica
 from tests.reconciler.fake_api import Answer, FakeApi, kubeconfig, status
-from tests.reconciler.sights import COSCHEDULING, Plan, World, group, merged, replica
+from tests.reconciler.sights import COSCHEDULING, Plan, merged, replica
 
-ROOTS = {
-    "Pod": "/api/v1/pods",
-    "StatefulSet": "/apis/apps/v1/statefulsets",
-    "LeaderWorkerSet": "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets",
-    "ControllerRevision": "/apis/apps/v1/controllerrevisions",
-    "Node": "/api/v1/nodes",
-    "Namespace": "/api/v1/namespaces",
-    "Event": "/api/v1/events",
-}
-GROUPS = {
-    "scheduling.k8s.io/v1beta1": "/apis/scheduling.k8s.io/v1beta1/podgroups",
-    "scheduling.x-k8s.io/v1alpha1": "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
-}
-READY: JsonObject = {
-    "spec": {"nodeName": "n1"},
-    "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-}
 SAYS: JsonObject = {
     "status": {
         "conditions": [
@@ -43,11 +27,6 @@ SAYS: JsonObject = {
 }
 RUNS = Plan(changes={"vllm-0": READY, "vllm-0-1": READY})
 WAITS = Plan(index=1, key="7" * 40, changes={"vllm-1": SAYS})
-NODE: JsonObject = {
-    "kind": "Node",
-    "metadata": {"name": "n1"},
-    "status": {"allocatable": {"cpu": "8", "nvidia.com/gpu": "24"}},
-}
 
 Status = Callable[..., tuple[int, str, str]]
 
@@ -73,20 +52,6 @@ def run(fake: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> St
         return code, told.out, told.err
 
     return run
-
-
-def put(fake: FakeApi, *objects: JsonObject) -> None:
-    """Store objects as they are, with the UIDs they have."""
-    for obj in World(*objects).objects.values():
-        meta = obj["metadata"]
-        root = ROOTS[obj["kind"]] if obj["kind"] in ROOTS else GROUPS[obj["apiVersion"]]
-        fake.objects.setdefault(root, {})[meta.get("namespace", ""), meta["name"]] = obj
-
-
-def put_replica(fake: FakeApi, plan: Plan, *, grouped: bool = True) -> None:
-    """Store a replica, with its group unless said otherwise."""
-    unchanged = Plan(**vars(plan) | {"changes": {}})
-    put(fake, *replica(**vars(plan)), *([group(unchanged)] if grouped else []))
 
 
 def records(text: str) -> list[dict[str, Any]]:
