@@ -1,0 +1,1 @@
+"""Makes the container image out of an installation; run in the build stage."""

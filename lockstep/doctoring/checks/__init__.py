@@ -1,0 +1,1 @@
+"""One module for each check: `find(seen)` gives what is wrong. Pure."""
