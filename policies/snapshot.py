@@ -155,8 +155,10 @@ class Snapshot:
         return self._versions.get((kind, *thing.place), "")
 
     def group(self, provider: Provider, namespace: str, name: str) -> Group | None:
-        """Find the group object of a scheduler."""
-        return self.get(group_kind(provider), Group, namespace, name) if provider.kinds else None
+        """Find the group object of a scheduler, of whatever kind."""
+        kinds = dict.fromkeys(f"{kind.kind}.{kind.api_group}" for kind in provider.kinds)
+        found = (self.get(kind, Group, namespace, name) for kind in kinds)
+        return next((group for group in found if group is not None), None)
 
     def groups_of(self, namespace: str, lws: str) -> Sequence[tuple[str, Group]]:
         """List the group objects that are labelled with a LeaderWorkerSet, each with its kind."""

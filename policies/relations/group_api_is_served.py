@@ -12,7 +12,7 @@ from policies.registry import Breach, Case, breach, relation
 from policies.shapes import LEADER_WORKER_SET, POD, WORKLOAD, LeaderWorkerSet, Pod
 from policies.snapshot import memberships, provider_of_kind
 from schedulers.contract import GroupKind, Provider
-from schedulers.native import API_GROUP
+from schedulers.native_objects import API_GROUP
 from schedulers.registry import all_providers, usual_schedulers
 
 

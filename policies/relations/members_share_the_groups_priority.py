@@ -14,6 +14,8 @@ from policies.snapshot import Membership, Snapshot, memberships
 WORD = keys.WORD_PREFIX + intents.PRIORITY_CLASS
 NATIVE = "native"
 PATH = "spec.priorityClassName"
+GROUPS_OF_1_35 = "podGroups"
+"""A Workload of Kubernetes 1.35 knows no priority: its pods keep their own."""
 
 
 def check(case: Case) -> Iterator[Breach]:
@@ -27,7 +29,9 @@ def check(case: Case) -> Iterator[Breach]:
 def _judge(case: Case, pod: Pod, membership: Membership) -> Iterator[Breach]:
     name = membership.claim.group
     group = case.snapshot.group(membership.provider, pod.metadata.namespace, name)
-    if group is None or (membership.provider.name != NATIVE and _asked_for(case.snapshot, pod)):
+    if group is None or GROUPS_OF_1_35 in group.spec:
+        return
+    if membership.provider.name != NATIVE and _asked_for(case.snapshot, pod):
         return
     numbers = group.spec.get("priority"), pod.spec.priority
     if None not in numbers and numbers[0] == numbers[1]:

@@ -19,6 +19,7 @@ REFERENCES = (
 POD_REFERENCE = ("spec.workloadRef", "name", "podGroup")
 AGREE = ("schedulingPolicy", "priorityClassName", "disruptionMode")
 """Fields of a template that a PodGroup takes over."""
+MINIMUM = "schedulingPolicy.gang.minCount"
 
 Json = Mapping[str, Any]
 
@@ -59,8 +60,13 @@ def _list(value: object) -> Sequence[Any]:
 
 def _compare(spec: Json, template: Json, name: str) -> Iterator[Breach]:
     for path, ours, theirs in _leaves(AGREE, spec, template):
-        if theirs is not None and ours != theirs:
+        if theirs is not None and ours != theirs and not _raised(path, ours, theirs):
             yield breach(f"spec.{path}", f'{_rule(theirs)} as in template "{name}"', _shown(ours))
+
+
+def _raised(path: str, ours: object, theirs: object) -> bool:
+    """Tell whether a minimum has been raised since, as it is when late workers have come."""
+    return path == MINIMUM and isinstance(ours, int) and isinstance(theirs, int) and ours > theirs
 
 
 def _leaves(fields: Sequence[str], ours: Json, theirs: Json) -> Iterator[tuple[str, object, object]]:
