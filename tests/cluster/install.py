@@ -7,6 +7,7 @@ ConfigMap, Secret and token) and the Service's (an overlay names a loopback URL 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import sys
@@ -16,9 +17,10 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import urllib3
+
 from manifests.shipped import NAMESPACE
 from tests.cluster import users
-from tests.cluster.client import Client
 from tests.cluster.processes import Process, free_port
 from tests.cluster.resources import CONFIG_MAPS, SECRETS, Json, Resource
 from tests.cluster.users import User
@@ -26,6 +28,7 @@ from tests.cluster.users import User
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tests.cluster.client import Client
     from tests.cluster.control_plane import ControlPlane
 
 MANIFESTS: Final = Path(__file__).parent.parent.parent / "manifests"
@@ -46,9 +49,10 @@ def account_name(account: str) -> str:
 class Installation:
     """The shipped manifests on one control plane, and their containers beside it."""
 
-    def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        """Choose ports and folders; nothing is applied yet."""
-        self._plane, self._folder = plane, folder
+    def __init__(self, plane: ControlPlane, folder: Path, *, components: Sequence[str] = ()) -> None:
+        """Choose ports and folders; `components` are what is applied beside all schedulers."""
+        self._plane, self._folder, self._components = plane, folder, tuple(components)
+        self.secure_port = free_port()
         self.ports = {name: free_port() for name in ("webhook", "policy")}
         self.metrics_ports = {name: free_port() for name in ("webhook", "policy", "reconciler")}
         self.tls, self._config = folder / "tls", folder / "config"
@@ -58,13 +62,15 @@ class Installation:
         self._kubelet = Kubelet(plane.api, self.tls)
 
     def overlay(self, components: Sequence[str] = ()) -> Path:
-        """Write an overlay of the installation of all schedulers with some components."""
+        """Write an overlay of the installation of all schedulers, with its own components and some more."""
+        components = (*self._components, *components)
         folder = self._folder / "-".join(["overlay", *components])
         folder.mkdir(exist_ok=True)
         relative = os.path.relpath(MANIFESTS, folder)
+        validate = "/validate" if "policies-deny" in components else "/validate/warn"
         hooks = {
             ("MutatingWebhookConfiguration", MUTATING): ("webhook", "/mutate"),
-            ("ValidatingWebhookConfiguration", VALIDATING): ("policy", "/validate/warn"),
+            ("ValidatingWebhookConfiguration", VALIDATING): ("policy", validate),
         }
         kustomization = {
             "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -152,6 +158,7 @@ class Installation:
             "--addr=:8443": f"--addr=127.0.0.1:{self.ports.get(container)}",
             "--metrics-addr=:8080": f"--metrics-addr=127.0.0.1:{self.metrics_ports[container]}",
             "--metrics-addr=:8081": f"--metrics-addr=127.0.0.1:{self.metrics_ports[container]}",
+            "--secure-metrics-addr=:8444": f"--secure-metrics-addr=127.0.0.1:{self.secure_port}",
             # Processes that are stopped beside their peers have nobody who sends them requests.
             "--drain-seconds=20": "--drain-seconds=0",
         }
@@ -199,11 +206,28 @@ class Installation:
         except OSError as error:
             raise LookupError(f"{name}: {error}") from error
 
-    def metrics(self, name: str) -> str:
-        """Scrape a container."""
-        status, text = self.get(name, "/metrics")
-        assert status == 200
-        return text
+    def scraped(self, monitor: Json) -> str:
+        """Scrape what a ServiceMonitor names, over TLS that is verified as it says."""
+        port_of = {
+            "https": self.ports[monitor["metadata"]["name"].removeprefix("lockstep-")],
+            "metrics-tls": self.secure_port,
+        }
+        return "".join(self._scrape(endpoint, port_of[endpoint["port"]]) for endpoint in monitor["spec"]["endpoints"])
+
+    def _scrape(self, endpoint: Json, port: int) -> str:
+        tls = endpoint["tlsConfig"]
+        authority = self.tls / tls["ca"]["secret"]["key"]
+        pool = urllib3.HTTPSConnectionPool(
+            "127.0.0.1",
+            port,
+            ca_certs=str(authority),
+            server_hostname=tls["serverName"],
+            assert_hostname=tls["serverName"],
+        )
+        with contextlib.closing(pool):
+            answer = pool.request("GET", endpoint["path"], retries=False, timeout=10)
+        assert answer.status == 200
+        return answer.data.decode()
 
     def report(self) -> str:
         """Log tails of all containers."""

@@ -15,6 +15,59 @@ VERBS: Final = frozenset({"get", "list", "watch", "create", "update", "patch", "
 _ROLES: Final = frozenset({"ClusterRole", "Role"})
 
 
+class Exempt(NamedTuple):
+    """Rights that the run below does not use, and why they are granted all the same.
+
+    Attributes:
+        group: API group.
+        resources: of it.
+        verbs: of them.
+        reason: why, with the test that shows the use.
+    """
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    reason: str
+
+    def covers(self, use: Use) -> bool:
+        """Tell whether it is about a right."""
+        return use.group == self.group and use.resource in self.resources and use.verb in self.verbs
+
+
+_ALL: Final = ("get", "list", "watch", "create", "patch", "delete")
+_AFTER_CONFLICT: Final = "read when a creation meets an object of its name: tests/reconciler/test_writing.py"
+_ELSEWHERE: Final = "its kinds are not served by this control plane; what it needs is held by"
+
+EXEMPT: Final = (
+    Exempt("", ("pods",), ("delete",), "only with `repair: recreate`: tests/cluster/test_outages.py"),
+    *(
+        Exempt(group, ("podgroups",), ("get",), _AFTER_CONFLICT)
+        for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh")
+    ),
+    *(
+        Exempt(group, ("podgroups",), _ALL, f"{_ELSEWHERE} tests/schedulers/cases_{name}.py")
+        for group, name in (
+            ("scheduling.run.ai", "kai"),
+            ("scheduling.sigs.k8s.io", "koordinator"),
+            ("scheduling.godel.kubewharf.io", "godel"),
+        )
+    ),
+    Exempt(
+        "scheduling.k8s.io",
+        ("workloads", "compositepodgroups"),
+        _ALL,
+        "for sets of several LeaderWorkerSets and for Kubernetes 1.35: tests/schedulers/cases_native.py",
+    ),
+    Exempt(
+        "disaggregatedset.x-k8s.io",
+        ("disaggregatedsets",),
+        _ALL,
+        f"{_ELSEWHERE} tests/schedulers/cases_native.py",
+    ),
+)
+
+
 class Use(NamedTuple):
     """One verb on one resource by one account."""
 

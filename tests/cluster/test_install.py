@@ -46,7 +46,9 @@ def versions(plane: ControlPlane) -> dict[tuple[str, str], int | str]:
     install = str(MANIFESTS / "install.yaml")
     found = json.loads(plane.kubectl("get", "-f", install, "--ignore-not-found", "-o", "json"))["items"]
     return {
-        (each["kind"], each["metadata"]["name"]): each["metadata"].get("generation", each["metadata"]["resourceVersion"])
+        (each["kind"], each["metadata"]["name"]): each["metadata"].get(
+            "generation", each["metadata"]["resourceVersion"]
+        )
         for each in found
     }
 

@@ -1,7 +1,10 @@
 """What kustomize makes of the manifests, and the files that are kept of it: `install.yaml` and the chart."""
 
 import functools
+import json
+import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -35,11 +38,25 @@ def kustomized(folder: Path) -> str:
     return done.stdout
 
 
-def objects(folder: Path) -> list[Json]:
-    """Give the objects of a kustomization."""
-    return read(kustomized(folder))
+def objects_of(*components: str, root: str = "base", **more: object) -> list[Json]:
+    """Give the objects of an overlay: a root with components, and `more` of a kustomization."""
+    with tempfile.TemporaryDirectory() as folder:
+        relative = os.path.relpath(MANIFESTS, Path(folder).resolve())
+        kustomization = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [f"{relative}/{root}"],
+            "components": [f"{relative}/components/{name}" for name in components],
+            **more,
+        }
+        (Path(folder) / "kustomization.yaml").write_text(json.dumps(kustomization))
+        return read(kustomized(Path(folder)))
 
 
 def built() -> Iterator[tuple[Path, str]]:
     """Give each file that is made by kustomize with what it should hold."""
+    from tests.manifests.chart import chart  # noqa: PLC0415 - it builds with what is above
+
     yield MANIFESTS / "install.yaml", HEAD + kustomized(MANIFESTS / "install")
+    for name, text in chart():
+        yield MANIFESTS / "chart" / name, text

@@ -126,7 +126,9 @@ PANELS: Final = (
         ),
     ),
     Panel(
-        "Reviews by outcome", "reqps", (("sum by (outcome) (rate(lockstep_webhook_requests_total[5m]))", "{{outcome}}"),)
+        "Reviews by outcome",
+        "reqps",
+        (("sum by (outcome) (rate(lockstep_webhook_requests_total[5m]))", "{{outcome}}"),),
     ),
     Panel(
         "Time of a review",
