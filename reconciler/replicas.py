@@ -148,6 +148,7 @@ def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, 
         priority_class=sight.leader.spec.priority_class_name,
         intent=read_words(sight, provider, defaults)[0],
         own=read_settings(sight, provider),
+        bound=sum(pod.bound for pod in sight.pods),
         preemption_policy=sight.leader.spec.preemption_policy,
         template_size=template_size(sight),
     )

@@ -175,6 +175,7 @@ class Replica(msgspec.Struct, frozen=True):
         priority_class: `spec.priorityClassName` of its pods, empty for none.
         intent: the user's words.
         own: settings of the scheduler's own that have no word; see `OwnSettings`.
+        bound: how many of its pods have a node.
         preemption_policy: `spec.preemptionPolicy` of its pods, empty for none.
         template_size: pods as its revision has it, `None` where that is not known; `size` may differ from it.
         roles: the DisaggregatedSet that its LeaderWorkerSet is a role of, `None` for none.
@@ -193,6 +194,7 @@ class Replica(msgspec.Struct, frozen=True):
     priority_class: str
     intent: Intent
     own: Mapping[str, str] = msgspec.field(default_factory=dict)
+    bound: int = 0
     preemption_policy: str = ""
     template_size: int | None = None
     roles: "Roles | None" = None

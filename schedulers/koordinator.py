@@ -30,8 +30,9 @@ V1ALPHA1: Final = GroupKind(API_GROUP, "v1alpha1", "PodGroup", "podgroups")
 POD_GROUP: Final = "pod-group.scheduling.sigs.k8s.io"
 GANG_NAME: Final = "gang.scheduling.koordinator.sh/name"
 MATCH_POLICY: Final = "gang.scheduling.koordinator.sh/match-policy"
-MATCHED: Final = "waiting-and-running"
-"""By default a gang that was bound once is no gang any more."""
+WHOLE: Final = "waiting-and-running"
+ALONE: Final = "once-satisfied"
+"""By default a gang of which a pod was bound is no gang any more, and each pod is placed as it fits."""
 
 TIMEOUT: Final = 60
 """Seconds that placed members wait for the rest; without the field the plugin's argument counts, 600."""
@@ -49,7 +50,7 @@ class Koordinator:
     late_workers = LateWorkers(
         Arrival.EXIST,
         floor=False,
-        promise="the leader may start before there is room for its workers: the PodGroup's resources have no effect",
+        promise="the leader may start before there is room for its workers, which are placed one by one",
     )
     waiting = Waiting(capacity=UNSCHEDULABLE, members="", group="")
     words = MappingProxyType({intents.SCHEDULE_TIMEOUT: "scheduleTimeoutSeconds"})
@@ -80,13 +81,17 @@ class Koordinator:
         return None
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
-        """Compute minimum and time-out; the resources are for people and tools, its scheduler does not read them."""
+        """Compute minimum and time-out; the resources are for people and tools, its scheduler does not read them.
+
+        Once a pod has a node, the others are placed as they fit. Until v1.7 a refused gang is tried again when as many
+        pods as it has were tried in one cycle, and those with a node are never tried: it would wait for ever.
+        """
         fields: dict[str, object] = {
             "minMember": replica.minimum,
             "minResources": dict(replica.requests),
             "scheduleTimeoutSeconds": replica.intent.schedule_timeout or TIMEOUT,
         }
-        return Spec(fields, quantities=("minResources",), annotations={MATCH_POLICY: MATCHED})
+        return Spec(fields, quantities=("minResources",), annotations={MATCH_POLICY: ALONE if replica.bound else WHOLE})
 
 
 PROVIDER: Final[Provider] = Koordinator()

@@ -23,7 +23,7 @@ CASES: Final = Cases(
         Case("a replica of four", replica(), V1ALPHA1, _spec(4)),
         Case("C02: late workers", late_replica(), V1ALPHA1, _spec(1)),
         Case(
-            "C24: once a pod has a node, those that are replaced are placed as they fit",
+            "once a pod has a node, those that are replaced are placed as they fit",
             replica(bound=1),
             V1ALPHA1,
             _spec(4, policy="once-satisfied"),
