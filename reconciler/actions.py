@@ -93,7 +93,7 @@ def describe(action: Action) -> str:
         case PatchGroup(kind, _, name, body):
             text = f"changes {kind.title} {name}: {body}"
         case PatchPod(_, name, _) | OpenGate(_, name, _):
-            text = f"{'stamps' if isinstance(action, PatchPod) else 'opens the gate of'} pod {name}"
+            text = f"{'writes on' if isinstance(action, PatchPod) else 'opens the gate of'} pod {name}"
         case DeletePod(_, name, uid):
             text = f"deletes pod {name} ({uid})"
         case DeleteShared(kind, _, name, uid):

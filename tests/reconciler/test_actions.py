@@ -2,7 +2,17 @@
 
 import pytest
 
-from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, PatchGroup, PatchPod, Say, describe
+from reconciler.actions import (
+    Action,
+    CreateGroup,
+    DeletePod,
+    LookAgain,
+    OpenGate,
+    PatchGroup,
+    PatchPod,
+    Say,
+    describe,
+)
 from schedulers.native import V1BETA1
 
 
@@ -11,7 +21,8 @@ from schedulers.native import V1BETA1
     [
         (CreateGroup(V1BETA1, "team", "a-0", {}), "creates podgroups.scheduling.k8s.io/v1beta1 a-0"),
         (PatchGroup(V1BETA1, "team", "a-0", {"x": 1}), "changes podgroups.scheduling.k8s.io/v1beta1 a-0: {'x': 1}"),
-        (PatchPod("team", "a-0", {}), "stamps pod a-0"),
+        (PatchPod("team", "a-0", {}), "writes on pod a-0"),
+        (OpenGate("team", "a-0", {}), "opens the gate of pod a-0"),
         (DeletePod("team", "a-0", "uid"), "deletes pod a-0 (uid)"),
         (Say("Reason", "words", "subject"), "says Reason: words"),
         (LookAgain(1.25, "why"), "looks again in 1.2 s: why"),
