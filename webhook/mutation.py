@@ -10,6 +10,7 @@ from gangs.members import Malformed, Member, read_member
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
 from schedulers.contract import Provider, Stamp
+from webhook.claiming import claiming, unclaiming
 from webhook.reviews import (
     JSON,
     TEXT,
@@ -50,6 +51,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
         gates: names of its scheduling gates.
         placed: whether it names its node itself; the API server lets no such pod have a gate.
         workload_ref: `spec.workloadRef.name`.
+        spec: the spec as it was decoded.
     """
 
     labels: Mapping[str, str]
@@ -58,6 +60,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
     gates: tuple[str, ...] = ()
     placed: bool = False
     workload_ref: str | None = None
+    spec: PodSpec = PodSpec()
 
 
 class Decider:
@@ -98,6 +101,7 @@ class Decider:
             gates=tuple([gate.name or "" for gate in spec.scheduling_gates or ()]),
             placed=bool(spec.node_name),
             workload_ref=None if workload is None else workload.name or "",
+            spec=spec,
         )
         try:
             member = read_member(request.namespace, metadata.name or "", labels, view.annotations)
@@ -121,9 +125,15 @@ class Decider:
             return _admit(request, WARNED, warning=f"{LEFT_OUT}: {error}")
         operations = [] if member.key else [_add(LABELS, keys.GROUP_KEY, key)]
         operations += stamping(pod, group, stamp)
+        template, warning = pod.annotations.get(keys.CLAIM_TEMPLATE), ""
+        if template is not None:
+            try:
+                operations += claiming(template, group, pod.spec)
+            except Malformed as problem:
+                warning = f"lockstep makes no ResourceClaim for this pod: {problem}"
         if not operations:
-            return _admit(request, UNCHANGED)
-        return _admit(request, STAMPED, operations, provider=provider.name)
+            return _admit(request, UNCHANGED, warning=warning)
+        return _admit(request, STAMPED, operations, warning=warning, provider=provider.name)
 
 
 def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
@@ -135,11 +145,26 @@ def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
     for key, value in stamp.annotations.items():
         if key not in pod.annotations:
             operations.append(_add(ANNOTATIONS, key, value))
-    if stamp.scheduling_group is not None and pod.scheduling_group is None:
-        operations.append(Operation("add", SCHEDULING_GROUP, {"podGroupName": stamp.scheduling_group}))
+    if pod.scheduling_group is None and pod.workload_ref is None:
+        operations += references(stamp)
     if stamp.gated and keys.GATE not in pod.gates and not pod.placed:
         gate = {"name": keys.GATE}
         operations.append(Operation("add", f"{GATES}/-", gate) if pod.gates else Operation("add", GATES, [gate]))
+    return operations
+
+
+def references(stamp: Stamp) -> list[Operation]:
+    """Compute the operations that name the group in the pod's spec.
+
+    A stamp in the words of two versions loses one of them at once: an API server drops what it does not know. So a pod
+    that has either is not patched again.
+    """
+    operations = []
+    if stamp.scheduling_group is not None:
+        operations.append(Operation("add", SCHEDULING_GROUP, {"podGroupName": stamp.scheduling_group}))
+    if (ref := stamp.workload_ref) is not None:
+        value = {"name": ref.name, "podGroup": ref.pod_group, "podGroupReplicaKey": ref.replica_key}
+        operations.append(Operation("add", WORKLOAD_REF, value))
     return operations
 
 
@@ -157,6 +182,7 @@ def withdrawal(pod: View, member: Member, stamp: Stamp) -> list[Operation]:
         operations.append(Operation("remove", SCHEDULING_GROUP))
     if stamp.workload_ref is not None and pod.workload_ref == stamp.workload_ref.name:
         operations.append(Operation("remove", WORKLOAD_REF))
+    operations += unclaiming(pod.annotations.get(keys.CLAIM_TEMPLATE), pod.labels[keys.LOCKSTEP_GROUP], pod.spec)
     if stamp.gated and keys.GATE in pod.gates:
         only = len(pod.gates) == 1
         operations.append(Operation("remove", GATES if only else f"{GATES}/{pod.gates.index(keys.GATE)}"))
