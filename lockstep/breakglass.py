@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Change every object; give the exit code."""
-    if args.action == "on" and not 0 < len(args.reason.strip()) <= LONGEST_REASON:
-        return _fail(f"--reason: must have 1 to {LONGEST_REASON} characters", WRONG_USAGE)
+    if args.action == "on" and not 0 < (length := len(args.reason.strip())) <= LONGEST_REASON:
+        return _fail(f"--reason: must have 1 to {LONGEST_REASON} characters, got {length}", WRONG_USAGE)
     try:
         api = load_api(args.kubeconfig)
         told = list(_switch(api, args))
