@@ -7,21 +7,25 @@ VENV := .venv
 STAMP := $(VENV)/installed
 GO_STAMP := $(VENV)/go-there
 BROWSER_STAMP := $(VENV)/browser-there
+SANDBOX_STAMP := $(VENV)/sandbox-there
 # Debian's packages are installed as root.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help demo test check format bench cluster coverage render lock clean
+.PHONY: help demo test test-kueue check format bench cluster coverage render lock image-check clean
 
 help: ## show what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(STAMP) $(GO_STAMP) ## the deadlock of ten replicas on four nodes, without and with Lockstep, on a real control plane
 	python -m tests.cluster.demo
 
-test: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests, those on the real control plane included
+test: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) $(SANDBOX_STAMP) ## all tests, those on the real control plane included
 	@python -m tests.cluster.build > /dev/null
 	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-kueue: $(STAMP) $(GO_STAMP) ## the tests beside Kueue, whose build takes some minutes more
+	python -m pytest tests/kueue $(ARGS)
 
 check: $(STAMP) ## style, types and import rules
 	ruff check .
@@ -40,7 +44,7 @@ bench: $(STAMP) $(GO_STAMP) ## the webhook against a lean Go peer, alternating i
 cluster: $(STAMP) $(GO_STAMP) ## build the real control plane's binaries; the last line is their folder
 	@python -m tests.cluster.build
 
-coverage: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests under coverage, with branches
+coverage: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) $(SANDBOX_STAMP) ## all tests under coverage, with branches
 	coverage run -m pytest $(ARGS)
 	coverage combine
 	coverage report
@@ -48,9 +52,13 @@ coverage: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) ## all tests under coverage, wit
 render: $(STAMP) ## render what is rendered from the providers: schema, tables
 	python -m tests.rendering
 
+image-check: $(STAMP) $(SANDBOX_STAMP) ## the image's build and the image at work, without a registry
+	python -m pytest tests/image -v $(ARGS)
+
 lock: ## pin the dependencies anew, by hash
 	uv pip compile -q pyproject.toml --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header -o requirements.lock
 	uv pip compile -q pyproject.toml --extra dev --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header -o requirements-dev.lock
+	uv pip compile -q image/build.in --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate -o image/build.lock
 
 clean: ## remove the virtual environment and caches of this folder
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
@@ -69,4 +77,9 @@ $(GO_STAMP): requirements-go.lock $(STAMP)
 # The rules' page is tested in a real browser.
 $(BROWSER_STAMP): $(STAMP)
 	command -v chromium > /dev/null && command -v chromedriver > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy chromium chromium-driver; }
+	touch $@
+
+# The image is tried out in a file system of its own.
+$(SANDBOX_STAMP): $(STAMP)
+	command -v bwrap > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -qy bubblewrap; }
 	touch $@
