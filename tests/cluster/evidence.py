@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def writes(plane: ControlPlane, since: int, user: str = USER) -> list[Json]:
-    """Everything a reconciler tried to write since an offset of the audit log, but for its Lease."""
-    return [event for event in plane.audit.events(user=user, since=since) if target(event) != "leases"]
+    """Everything a reconciler tried to write since an offset of the audit log, but for its Lease and dry runs."""
+    events = plane.audit.events(user=user, since=since)
+    return [event for event in events if target(event) != "leases" and "dryRun=" not in event["requestURI"]]
 
 
 def target(event: Json) -> str:
