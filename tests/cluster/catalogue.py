@@ -159,5 +159,6 @@ COMPONENTS = (
     # Ours: what Kubernetes' own code makes of a quantity or a pod.
     Component("oracle", (Command(".", "oracle", "oracle"),)),
     _older_api_server(35, 4),
+    _older_api_server(36, 3),
 )
 """What `make test` needs."""
