@@ -13,7 +13,7 @@ from reconciler.actions import (
     Say,
     describe,
 )
-from schedulers.native import V1BETA1
+from schedulers.native_objects import V1BETA1
 
 
 @pytest.mark.parametrize(
