@@ -11,6 +11,7 @@ from tests.cluster import binaries as cache
 from tests.cluster import toolchain
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import Lockstep
+from tests.cluster.scenarios import EVERY_SCHEDULER
 from tests.cluster.waiting import WaitError
 
 if TYPE_CHECKING:
@@ -101,6 +102,19 @@ def coscheduling_plane(start_plane: PlaneFactory) -> ControlPlane:
 def lockstep(coscheduling_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lockstep]:
     """Lockstep beside `coscheduling_plane` for all tests of a module."""
     with Lockstep(coscheduling_plane, tmp_path_factory.mktemp("lockstep")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def crowded_plane(start_plane: PlaneFactory) -> ControlPlane:
+    """Every scheduler side by side."""
+    return start_plane(EVERY_SCHEDULER)
+
+
+@pytest.fixture(scope="module")
+def crowded_lockstep(crowded_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lockstep]:
+    """Lockstep beside `crowded_plane` for all tests of a module."""
+    with Lockstep(crowded_plane, tmp_path_factory.mktemp("lockstep")) as running:
         yield running
 
 

@@ -25,7 +25,11 @@ NEEDS_DEVICES = "DeviceShare"
 TAKEN_BY_KAI = "example.com/kai-groups-them"
 """Label of pods, with any value, that KAI's podgrouper is not kept away from."""
 
+STALE = 10
+"""Seconds after which KAI evicts what is left of a group that is short of its minimum; 60 by default."""
+
 PARENT_QUEUE, QUEUE = "default-parent-queue", "default-queue"
+UNLIMITED = {key: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for key in ("cpu", "gpu", "memory")}
 QUEUES = {PARENT_QUEUE: None, QUEUE: PARENT_QUEUE}
 """Name of a queue -> its parent. Pods go to leaves."""
 
@@ -64,7 +68,8 @@ def kai(layout: Layout) -> Iterator[Process]:
         f"--listen-address=127.0.0.1:{free_port()}",
         # Else it listens on every interface.
         "--plugin-server-port=-1",
-        "--schedule-period=1s",
+        "--schedule-period=300ms",
+        f"--default-staleness-grace-period={STALE}s",
         "--v=1",
         environment=environment,
     )
@@ -86,7 +91,6 @@ def prepare_koordinator(api: Client) -> None:
 
 def prepare_kai(api: Client) -> None:
     """Create a queue without limits, and its parent."""
-    unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
     for name, parent in QUEUES.items():
-        spec = {"resources": dict.fromkeys(("cpu", "gpu", "memory"), unlimited)}
-        api.create(KAI_QUEUES, KAI_QUEUES.make(name, spec=spec | ({"parentQueue": parent} if parent else {})))
+        spec = {"resources": UNLIMITED, **({"parentQueue": parent} if parent else {})}
+        api.create(KAI_QUEUES, KAI_QUEUES.make(name, spec=spec))

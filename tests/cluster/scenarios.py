@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedulers.coscheduling import Coscheduling
+from schedulers.koordinator import MATCH_POLICY, Koordinator
 from tests.cluster.control_plane import Options
+from tests.cluster.foreign_schedulers import QUEUE
 from tests.cluster.resources import COSCHEDULING_GROUPS, KAI_GROUPS, KOORDINATOR_GROUPS, NATIVE_GROUPS, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -20,12 +26,16 @@ class Scheduler:
         name: `spec.schedulerName`, `None` for none.
         groups: its group objects.
         minimum: where a group's minimum stands in its spec.
+        needs: fields without which its scheduler does not look at a group.
+        touches: annotations that may be written on a group that waits, or on its pods, for its scheduler to look again.
     """
 
     provider: str
     name: str | None
     groups: Resource
     minimum: tuple[str, ...]
+    needs: Mapping[str, Any] = field(default_factory=dict)
+    touches: frozenset[str] = frozenset()
 
     def minimum_of(self, group: dict[str, Any]) -> int:
         """Read a group's minimum."""
@@ -39,13 +49,25 @@ class Scheduler:
         patch: Any = minimum
         for step in reversed(self.minimum):
             patch = {step: patch}
-        return {"spec": patch}
+        return {"spec": {**self.needs, **patch}}
 
 
 NATIVE = Scheduler("native", None, NATIVE_GROUPS, ("schedulingPolicy", "gang", "minCount"))
-COSCHEDULING = Scheduler("coscheduling", "scheduler-plugins-scheduler", COSCHEDULING_GROUPS, ("minMember",))
-KOORDINATOR = Scheduler("koordinator", "koord-scheduler", KOORDINATOR_GROUPS, ("minMember",))
-KAI = Scheduler("kai", "kai-scheduler", KAI_GROUPS, ("minMember",))
+COSCHEDULING = Scheduler(
+    "coscheduling",
+    "scheduler-plugins-scheduler",
+    COSCHEDULING_GROUPS,
+    ("minMember",),
+    touches=frozenset({Coscheduling.touch}),
+)
+KOORDINATOR = Scheduler(
+    "koordinator",
+    "koord-scheduler",
+    KOORDINATOR_GROUPS,
+    ("minMember",),
+    touches=frozenset({Koordinator.touch, Koordinator.roll_call, Koordinator.regrouped, MATCH_POLICY}),
+)
+KAI = Scheduler("kai", "kai-scheduler", KAI_GROUPS, ("minMember",), {"queue": QUEUE})
 
 ON_BOTH = pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
 """Runs a test with kube-scheduler and with coscheduling."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedulers.coscheduling import Coscheduling
-from tests.cluster.evidence import name_of, writes
+from tests.cluster.evidence import name_of, target, writes
+from tests.cluster.foreign_schedulers import TAKEN_BY_KAI
 from tests.cluster.lws import lws_manifest
 from tests.cluster.resources import PODS
-from tests.cluster.scenarios import COSCHEDULING, ON_BOTH, Scheduler
+from tests.cluster.scenarios import COSCHEDULING, KOORDINATOR, ON_ALL, Scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +25,11 @@ PROMISE = 5
 
 
 @pytest.fixture
-def plane(coscheduling_plane: ControlPlane, lockstep: Lockstep) -> ControlPlane:
+def plane(crowded_plane: ControlPlane, crowded_lockstep: Lockstep) -> ControlPlane:
     """The control plane, emptied, with Lockstep."""
-    assert lockstep.webhook.alive
-    coscheduling_plane.reset()
-    return coscheduling_plane
+    assert crowded_lockstep.webhook.alive
+    crowded_plane.reset()
+    return crowded_plane
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ def plain_pod(plane: ControlPlane, scheduler: Scheduler) -> None:
     """A node that a pod of nobody takes."""
     plane.nodes.add(["n4"])
     spec = lws_manifest("any", 1, 1, scheduler=scheduler.name)["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
-    plane.api.create(PODS, PODS.make("plain", spec=spec))
+    # KAI places no pod without a group, so its podgrouper has to make one.
+    plane.api.create(PODS, PODS.make("plain", metadata={"labels": {TAKEN_BY_KAI: "yes"}}, spec=spec))
     plane.wait("the plain pod runs", lambda: plane.api.get(PODS, "plain")["spec"]["nodeName"])
 
 
@@ -82,7 +83,7 @@ GROWTHS = {
 }
 
 
-@ON_BOTH
+@ON_ALL
 @pytest.mark.parametrize("growth", GROWTHS.values(), ids=GROWTHS)
 def test_room_that_appears_is_used_within_five_seconds(
     plane: ControlPlane, scheduler: Scheduler, growth: Growth
@@ -95,14 +96,19 @@ def test_room_that_appears_is_used_within_five_seconds(
     plane.wait("two pods are refused", lambda: len(refused(plane)) == 2)
     plane.holds("one waits", lambda: len(plane.lws.whole("vllm", 2)) == 1 and len(refused(plane)) == 2, 1)
     waiting = {pod["metadata"]["labels"]["lockstep.dev/group"] for pod in refused(plane)}
+    members = {pod["metadata"]["name"] for pod in refused(plane)} if scheduler is KOORDINATOR else set()
 
     since = plane.audit.offset()
     growth.happens(plane)
     plane.wait("the next replica is whole", lambda: len(plane.lws.whole("vllm", 2)) == 2, PROMISE)
 
     touches = writes(plane, since)
-    assert {changed(event) for event in touches} <= {("patch", Coscheduling.touch)}
-    assert {name_of(event) for event in touches} <= (waiting if scheduler is COSCHEDULING else set())
+    on_pods = [event for event in touches if target(event) == "pods"]
+    on_groups = [event for event in touches if target(event) != "pods"]
+    assert {(event["verb"], name_of(event)) for event in on_pods} <= {("patch", name) for name in members}
+    assert {name_of(event) for event in on_groups} <= (waiting if scheduler.touches else set())
+    changes = {(verb, key) for event in on_groups for verb, key in changed(event)}
+    assert changes <= {("patch", annotation) for annotation in scheduler.touches}
     if scheduler is COSCHEDULING and not growth.noticed:
         assert touches[0]["stageTimestamp"] < bindings(plane, since)[0]["stageTimestamp"]
 
@@ -113,11 +119,10 @@ def refused(plane: ControlPlane) -> list[Json]:
     return [pod for pod in pods if "PodScheduled" in {c["type"] for c in pod["status"].get("conditions", ())}]
 
 
-def changed(event: Json) -> tuple[str, str]:
-    """The verb of a write, and the one annotation that it changes."""
-    [annotation] = event["requestObject"]["metadata"]["annotations"]
+def changed(event: Json) -> set[tuple[str, str]]:
+    """The verb of a write, and the annotations that it changes; it changes nothing else."""
     assert event["requestObject"].keys() == {"metadata"}
-    return event["verb"], annotation
+    return {(event["verb"], annotation) for annotation in event["requestObject"]["metadata"]["annotations"]}
 
 
 def bindings(plane: ControlPlane, since: int) -> list[Json]:

@@ -14,7 +14,7 @@ from tests.cluster.client import ApiError
 from tests.cluster.lws import INDEX_LABEL, NAME_LABEL, lws_manifest
 from tests.cluster.recording import ADDED, DELETED, Recording
 from tests.cluster.resources import LEADER_WORKER_SETS, PODS, STATEFUL_SETS
-from tests.cluster.scenarios import ON_BOTH, Scheduler
+from tests.cluster.scenarios import ON_ALL, Scheduler
 
 if TYPE_CHECKING:
     from tests.cluster.control_plane import ControlPlane
@@ -30,15 +30,15 @@ HELD = "tests.lockstep.dev/held"
 
 
 @pytest.fixture
-def plane(coscheduling_plane: ControlPlane, lockstep: Lockstep) -> ControlPlane:
+def plane(crowded_plane: ControlPlane, crowded_lockstep: Lockstep) -> ControlPlane:
     """The control plane, emptied, with Lockstep and room for one replica of two."""
-    assert lockstep.webhook.alive
-    coscheduling_plane.reset()
-    coscheduling_plane.nodes.add(["n1", "n2"])
-    return coscheduling_plane
+    assert crowded_lockstep.webhook.alive
+    crowded_plane.reset()
+    crowded_plane.nodes.add(["n1", "n2"])
+    return crowded_plane
 
 
-@ON_BOTH
+@ON_ALL
 def test_leaders_deleted_twenty_times_come_back_each_time(plane: ControlPlane, scheduler: Scheduler) -> None:
     """Whole again each time, though the last group is still there; no name comes twice, and nothing is left over."""
     plane.nodes.add(["n3", "n4"])
@@ -67,12 +67,12 @@ def test_leaders_deleted_twenty_times_come_back_each_time(plane: ControlPlane, s
         assert longest_orphaned(recording, scheduler) < RESYNC
 
 
-@ON_BOTH
+@ON_ALL
 def test_c05_a_dead_leaders_group_of_the_same_name_is_replaced(
-    plane: ControlPlane, lockstep: Lockstep, scheduler: Scheduler
+    plane: ControlPlane, crowded_lockstep: Lockstep, scheduler: Scheduler
 ) -> None:
     """It counts for nothing while it lingers, nobody's finalizer is taken off, and then there is a good one."""
-    [reconciler] = lockstep.reconcilers
+    [reconciler] = crowded_lockstep.reconcilers
     reconciler.stop()
     plane.lws.create("vllm", 1, 2, scheduler=scheduler.name)
     leader = plane.wait("a leader", lambda: plane.api.get(PODS, "vllm-0"))
@@ -80,7 +80,7 @@ def test_c05_a_dead_leaders_group_of_the_same_name_is_replaced(
     plane.api.create(scheduler.groups, of_dead_leader(scheduler, name))
     plane.wait("its deletion", lambda: plane.api.get(scheduler.groups, name)["metadata"]["deletionTimestamp"])
     reconciler.start()
-    lockstep.wait_ready()
+    crowded_lockstep.wait_ready()
     plane.holds("nobody starts, and it is held", lambda: plane.lws.replicas("vllm")[0].bound == 0, 3)
     assert HELD in finalizers(plane.api.get(scheduler.groups, name))
 
@@ -94,7 +94,7 @@ def test_c05_a_dead_leaders_group_of_the_same_name_is_replaced(
     assert scheduler.minimum_of(group) == 2
 
 
-@ON_BOTH
+@ON_ALL
 def test_c10_a_dying_worker_of_the_last_leader_is_no_member(plane: ControlPlane, scheduler: Scheduler) -> None:
     """Late workers: the new group's minimum is 1 as long as there is only a worker of the old replica."""
     plane.nodes.add(["n3"])
@@ -117,27 +117,27 @@ def test_c10_a_dying_worker_of_the_last_leader_is_no_member(plane: ControlPlane,
         plane.wait("the minimum is raised", lambda: minima(recording, scheduler)[new] == [1, 2])
 
 
-@ON_BOTH
+@ON_ALL
 def test_c11_a_leader_replaced_unseen_is_known_by_its_uid(
-    plane: ControlPlane, lockstep: Lockstep, scheduler: Scheduler
+    plane: ControlPlane, crowded_lockstep: Lockstep, scheduler: Scheduler
 ) -> None:
     """A reconciler that was away for the old leader's end and the new one's birth gets to where it always gets."""
     plane.lws.create("vllm", 1, 2, scheduler=scheduler.name)
     old = whole_in_a_group(plane, scheduler)
     before = uid(plane, "vllm-0")
-    [reconciler] = lockstep.reconcilers
+    [reconciler] = crowded_lockstep.reconcilers
     reconciler.stop()
     plane.api.delete(PODS, "vllm-0", grace=0)
     plane.wait("a new leader", lambda: uid(plane, "vllm-0") != before)
     reconciler.start()
-    lockstep.wait_ready()
+    crowded_lockstep.wait_ready()
 
     new = whole_in_a_group(plane, scheduler, other_than=old)
     plane.wait("one group", lambda: names(plane, scheduler) == [new])
     assert owner(plane.api.get(scheduler.groups, new)) == uid(plane, "vllm-0")
 
 
-@ON_BOTH
+@ON_ALL
 @pytest.mark.parametrize("size", [pytest.param(2, id="that runs"), pytest.param(3, id="that waits")])
 @pytest.mark.parametrize("whole", [pytest.param(True, id="of an LWS"), pytest.param(False, id="of a leader")])
 def test_a_foreground_deletion_ends(plane: ControlPlane, scheduler: Scheduler, size: int, *, whole: bool) -> None:

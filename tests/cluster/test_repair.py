@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.evidence import said
 from tests.cluster.resources import CONFIG_MAPS, PODS
-from tests.cluster.scenarios import COSCHEDULING, NATIVE, Scheduler
+from tests.cluster.scenarios import EVERY_SCHEDULER, KOORDINATOR, NATIVE, ON_ALL, Scheduler
 
 if TYPE_CHECKING:
-    from tests.cluster.control_plane import PlaneFactory
+    from tests.cluster.control_plane import ControlPlane, PlaneFactory
     from tests.cluster.lockstep import LockstepFactory
     from tests.cluster.resources import Json
 
@@ -21,13 +20,11 @@ PROMISED = 5
 
 FINALIZER = "example.com/kept"
 
-both = pytest.mark.parametrize("scheduler", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
-
 
 @pytest.fixture(scope="module")
 def shared_plane(start_plane: PlaneFactory) -> ControlPlane:
-    """One control plane with both schedulers."""
-    return start_plane(Options(coscheduling=True))
+    """One control plane with every scheduler."""
+    return start_plane(EVERY_SCHEDULER)
 
 
 @pytest.fixture
@@ -58,7 +55,7 @@ def places(plane: ControlPlane, group: str) -> dict[str, str]:
     return {pod["metadata"]["uid"]: pod["spec"].get("nodeName", "") for pod in pods}
 
 
-@both
+@ON_ALL
 def test_a_deleted_group_is_made_again(
     plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
 ) -> None:
@@ -86,7 +83,7 @@ def made_again(plane: ControlPlane, scheduler: Scheduler, before: Json) -> bool:
     return same and new and bool(now["spec"] == before["spec"])
 
 
-@both
+@ON_ALL
 def test_an_edited_minimum_is_set_back_and_fields_of_others_stay(
     plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
 ) -> None:
@@ -126,7 +123,11 @@ def add_fields_of_others(plane: ControlPlane, scheduler: Scheduler, group: str) 
     word["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     known = plane.api.get(scheduler.groups, group).get("status", {}).get("conditions", [])
     status = {"conditions": [*known, word]} if scheduler is NATIVE else {"phase": "Scheduling"}
-    plane.api.merge(scheduler.groups, group, {"status": status}, subresource="status")
+    if scheduler is KOORDINATOR:
+        # Its scheduler writes the phase, and its status is no subresource.
+        plane.api.merge(scheduler.groups, group, {"status": {"occupiedBy": "example.com/seen"}})
+    else:
+        plane.api.merge(scheduler.groups, group, {"status": status}, subresource="status")
 
 
 def others(group: Json) -> Json:
@@ -137,7 +138,7 @@ def others(group: Json) -> Json:
         "label": metadata["labels"]["example.com/team"],
         "annotation": metadata["annotations"]["example.com/note"],
         "finalizers": metadata["finalizers"],
-        "status": (seen, status.get("phase")),
+        "status": (seen, status.get("occupiedBy") or status.get("phase")),
         "uid": metadata["uid"],
     }
 
@@ -152,7 +153,7 @@ def has_label(plane: ControlPlane, scheduler: Scheduler, group: str) -> bool:
     return bool(plane.api.get(scheduler.groups, group)["metadata"]["labels"].get("lockstep.dev/group") == group)
 
 
-@both
+@ON_ALL
 def test_c17_a_group_that_someone_else_controls_is_left_as_it_is(
     plane: ControlPlane, run_lockstep: LockstepFactory, scheduler: Scheduler
 ) -> None:

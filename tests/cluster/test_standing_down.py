@@ -95,6 +95,8 @@ def test_untouched_byte_by_byte(plane: ControlPlane, run_lockstep: LockstepFacto
         "stranger": {"scheduler": "nobody-configured-me"},
         "quiet": {"pod_metadata": opted_out},
         "quiet-volcano": {"pod_metadata": opted_out, "scheduler": "volcano"},
+        "quiet-koordinator": {"pod_metadata": opted_out, "scheduler": "koord-scheduler"},
+        "quiet-kai": {"pod_metadata": opted_out, "scheduler": "kai-scheduler"},
     }
     expected = pods_without_lockstep(plane, sets)
     run_lockstep(plane)
