@@ -50,7 +50,7 @@ def replace_api_server(plane: ControlPlane, server: ApiServer) -> None:
     """Put another API server in the place of a plane's own, which must not run; its data and port stay."""
     made = commands.api_server(plane.layout, server.gates, {f"scheduling.k8s.io/{server.version}": "true"})
     command = [str(plane.layout.binaries / server.binary), *made.command[1:]]
-    plane._processes[API_SERVER] = Process(API_SERVER, command, made.log)  # noqa: SLF001 - as a plane of its own would
+    plane._processes[API_SERVER] = Process(API_SERVER, command, made.log)
 
 
 def upgrade(plane: ControlPlane, server: ApiServer) -> None:
