@@ -18,10 +18,14 @@ from reconciler.actions import (
     Say,
 )
 from reconciler.cache import PODS, Cache
-from reconciler.contract import JSON, MERGE_PATCH, STRATEGIC_PATCH, Api, Conflict, NotFound, object_path
+from reconciler.contract import JSON, MERGE_PATCH, STRATEGIC_PATCH, Api, ApiError, Conflict, NotFound, object_path
 from reconciler.objects import GroupObject, LeaderWorkerSet
 from reconciler.recorder import ObjectRef, Recorder
 from schedulers.contract import GroupKind
+
+INVALID: Final = 422
+ANOTHER_UID: Final = "metadata.uid"
+"""In the message with which API servers refuse a patch that names a UID which is not the pod's."""
 
 _decode_group: Final = msgspec.json.Decoder(GroupObject).decode
 
@@ -92,7 +96,13 @@ class Writer:
 
     def _change_pod(self, namespace: str, name: str, body: Mapping[str, object], how: str = MERGE_PATCH) -> None:
         path = object_path(PODS, namespace, name)
-        self._api.request("PATCH", path, body=msgspec.json.encode(body), content_type=how)
+        try:
+            self._api.request("PATCH", path, body=msgspec.json.encode(body), content_type=how)
+        except ApiError as error:
+            if error.status == INVALID and ANOTHER_UID in error.message:
+                # Another pod of that name, and so no refusal: the watch will show it.
+                raise Conflict(409, "Conflict", error.message) from error
+            raise
 
     def _delete(self, kind: GroupKind, namespace: str, name: str, uid: str) -> None:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconciler.actions import CreateGroup, DeletePod, LookAgain, PatchGroup, PatchPod, Say
+from reconciler.actions import CreateGroup, DeletePod, LookAgain, OpenGate, PatchGroup, PatchPod, Say
 from reconciler.cache import Cache
-from reconciler.contract import Conflict, Forbidden, NotFound
+from reconciler.contract import ApiError, Conflict, Forbidden, NotFound
 from reconciler.fence import Fence, FencedApi, NotLeader
 from reconciler.objects import GroupObject, LeaderWorkerSet
 from reconciler.recorder import Recorder
@@ -180,3 +180,29 @@ def test_nothing_is_written_behind_a_closed_fence(action: Any) -> None:
         bench.do(action)
     assert bench.fake.requests == []
     assert bench.group() is None
+
+
+def test_a_gate_is_opened_and_those_of_others_stay(bench: Bench) -> None:
+    """By name, whatever stands beside it; with it comes what the scheduler reads."""
+    gates = [{"name": "theirs"}, {"name": "lockstep.dev/group"}]
+    bench.fake.create(PODS, "team-a", "vllm-0", spec={"schedulingGates": gates})
+    uid = bench.fake.objects[PODS]["team-a", "vllm-0"]["metadata"]["uid"]
+    gone = [{"$patch": "delete", "name": "lockstep.dev/group"}]
+    body = {"metadata": {"uid": uid, "annotations": {"a": "b"}}, "spec": {"schedulingGates": gone}}
+    bench.do(OpenGate("team-a", "vllm-0", body))
+    pod = bench.fake.objects[PODS]["team-a", "vllm-0"]
+    assert pod["spec"]["schedulingGates"] == [{"name": "theirs"}]
+    assert pod["metadata"]["annotations"] == {"a": "b"}
+
+
+def test_a_patch_for_a_pod_that_was_made_anew_is_a_conflict(bench: Bench) -> None:
+    """The API server calls it invalid; nobody is told of a refusal, and the next decision sees the new pod."""
+    bench.fake.create(PODS, "team-a", "vllm-0")
+    message = 'Pod "vllm-0" is invalid: metadata.uid: Invalid value: "0": field is immutable'
+    bench.fake.fault(lambda seen: seen.method == "PATCH", Answer(422, msgspec.json.encode({"message": message})))
+    with pytest.raises(Conflict):
+        bench.do(PatchPod("team-a", "vllm-0", {"metadata": {"uid": "0"}}))
+    bench.fake.fault(lambda seen: seen.method == "PATCH", Answer(422, msgspec.json.encode({"message": "no"})))
+    with pytest.raises(ApiError) as refused:
+        bench.do(PatchPod("team-a", "vllm-0", {"metadata": {"uid": "0"}}))
+    assert not isinstance(refused.value, Conflict)
