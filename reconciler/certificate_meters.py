@@ -1,6 +1,7 @@
 """What the writer of certificates counts; only the process that leads shows any of it."""
 
 import datetime as dt
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -49,7 +50,7 @@ class CertificateMeters:
         self._looked = Gauge(
             "lockstep_certificate_looked_seconds", "Unix time of the last look that ended well", registry=registry
         )
-        self.troubled(())
+        self.forget()
 
     def stepped(self, step: str, outcome: str) -> None:
         """Count a step."""
@@ -74,6 +75,8 @@ class CertificateMeters:
         self._looked.set(now.timestamp())
 
     def forget(self) -> None:
-        """Show nothing: another process leads."""
+        """Show nothing: another process leads. A gauge without labels can't go away; it is no number then."""
         self._ends.clear()
+        self._in_sync.set(math.nan)
+        self._looked.set(math.nan)
         self.troubled(())
