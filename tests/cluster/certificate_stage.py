@@ -43,9 +43,9 @@ class Stage:
         reconcilers: processes of the reconciler.
     """
 
-    def __init__(self, plane: ControlPlane, folder: Path, namespace: str) -> None:
-        """Apply the manifests."""
-        self._plane, self._folder, self.namespace = plane, folder, namespace
+    def __init__(self, plane: ControlPlane, folder: Path, namespace: str, *, mounts: bool = True) -> None:
+        """Apply the manifests; `mounts` tells whether the mounted Secret follows the stored one by itself."""
+        self._plane, self._folder, self.namespace, self._mounts = plane, folder, namespace, mounts
         self.port, self.metrics_port = free_port(), free_port()
         plane.api.create(NAMESPACES, NAMESPACES.make(namespace))
         for name in (LEAF, AUTHORITIES):
@@ -61,12 +61,14 @@ class Stage:
         for resource, name in CONFIGURATIONS:
             self.register(resource, name)
         self.webhook.start()
-        self.mount.__enter__()
+        if self._mounts:
+            self.mount.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop everything and take the configurations away."""
-        self.mount.__exit__()
+        if self._mounts:
+            self.mount.__exit__()
         for process in (*self.reconcilers, self.webhook):
             process.kill()
         for resource, name in CONFIGURATIONS:
