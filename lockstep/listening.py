@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import socket
 
     from serving.addresses import Address
+    from serving.server import Settings
+    from serving.tls import Files
 
 
 def add_server_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -39,6 +41,19 @@ def add_server_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
         help="begin without a usable pair, not ready until there is one; else that is an error",
     )
     parser.add_argument(
+        "--client-ca",
+        type=Path,
+        metavar="FILE",
+        help="PEM authorities; who calls must have a certificate of one of them",
+    )
+    parser.add_argument(
+        "--client-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="common or DNS name, of which the caller's certificate must have one (repeatable); needs --client-ca",
+    )
+    parser.add_argument(
         "--drain-seconds",
         type=_seconds,
         default=10.0,
@@ -52,6 +67,15 @@ def add_server_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
         metavar="N",
         help="processes (default %(default)s); each counts its own metrics, and a scrape reaches any one of them",
     )
+
+
+def server_settings(args: argparse.Namespace, files: "Files") -> "Settings":
+    """Turn the options of a server into its settings."""
+    from serving.callers import Callers  # noqa: PLC0415  # the parser alone needs none of it
+    from serving.server import Settings  # noqa: PLC0415
+
+    callers = None if args.client_ca is None else Callers(args.client_ca, tuple(args.client_name))
+    return Settings(files, tuple(args.server_name), args.drain_seconds, args.workers, args.await_certificate, callers)
 
 
 def listen(address: "Address") -> "socket.socket":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, WRONG_USAGE
-from lockstep.listening import add_server_arguments, fail, listen
+from lockstep.listening import add_server_arguments, fail, listen, server_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +123,7 @@ def read_examples(folder: Path) -> "Mapping[str, Sequence[Example]]":
 
 def _serve(args: argparse.Namespace, make_desk: "Callable[[PolicyService], Desk]") -> int:
     from policies.service.process import PolicyService  # noqa: PLC0415
-    from serving.server import Server, Settings  # noqa: PLC0415
+    from serving.server import Server  # noqa: PLC0415
     from serving.tls import Files  # noqa: PLC0415
 
     try:
@@ -131,6 +131,5 @@ def _serve(args: argparse.Namespace, make_desk: "Callable[[PolicyService], Desk]
         metrics_listener = listen(args.metrics_addr) if args.metrics_addr else None
     except OSError as error:
         return fail(str(error), NOT_REACHABLE)
-    files, names = Files(args.cert, args.key), tuple(args.server_name)
-    settings = Settings(files, names, args.drain_seconds, args.workers, args.await_certificate)
+    settings = server_settings(args, Files(args.cert, args.key))
     return Server(settings, PolicyService(make_desk), listener, metrics_listener).serve()

@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE
-from lockstep.listening import add_server_arguments, fail, listen
+from lockstep.listening import add_server_arguments, fail, listen, server_settings
 
 if TYPE_CHECKING:
     from webhook.transport import Decide
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         decide = _load_decision(args.config)
     except (Unusable, _Misconfigured) as error:
         return fail(str(error), BAD_CONFIGURATION)
-    from serving.server import Server, Settings  # noqa: PLC0415
+    from serving.server import Server  # noqa: PLC0415
     from webhook.serving import Webhook  # noqa: PLC0415
 
     try:
@@ -36,8 +36,7 @@ def run(args: argparse.Namespace) -> int:
         metrics_listener = listen(args.metrics_addr) if args.metrics_addr else None
     except OSError as error:
         return fail(str(error), NOT_REACHABLE)
-    settings = Settings(files, tuple(args.server_name), args.drain_seconds, args.workers, args.await_certificate)
-    return Server(settings, Webhook(decide), listener, metrics_listener).serve()
+    return Server(server_settings(args, files), Webhook(decide), listener, metrics_listener).serve()
 
 
 class _Misconfigured(Exception):  # noqa: N818 - reads as what the process is

@@ -1,9 +1,10 @@
 """Watches the certificate's files and keeps the newest pair that works in service."""
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from serving.callers import Callers
 from serving.health import Health
 from serving.metrics import Metrics
 from serving.tls import Files, Leaf, Unusable, find_trouble, load_context, make_context, read_leaf
@@ -21,8 +22,15 @@ class Certificates:
         listening: the context for the listening socket; it hands out the pair in service to each new connection.
     """
 
-    def __init__(
-        self, files: Files, names: Sequence[str], health: Health, metrics: Metrics, *, wait: bool = False
+    def __init__(  # noqa: PLR0913 - everything it depends on is passed in
+        self,
+        files: Files,
+        names: Sequence[str],
+        health: Health,
+        metrics: Metrics,
+        *,
+        wait: bool = False,
+        callers: Callers | None = None,
     ) -> None:
         """Load the first pair.
 
@@ -32,6 +40,7 @@ class Certificates:
                 callers trust must be there too.
             health: gets the reason while callers would not talk to us.
             metrics: where to count, and to say what happens.
+            callers: who may call, by their certificates; anybody where not given.
             wait: begin without a pair that works, and take the first one up when it is there.
 
         Raises:
@@ -41,13 +50,18 @@ class Certificates:
         self._names = tuple(names)
         self._health = health
         self._metrics = metrics
-        self._seen = _fingerprint(files)
+        self._callers = callers
+        self._watched = (files.certificate, files.key, files.authority, *([callers.authority] if callers else ()))
+        self._seen = _fingerprint(self._watched)
         self._refused = ""
         self._verified_at = float("-inf")
         self._current: ssl.SSLContext | None = None
         self._leaf = Leaf((), 0)
         self.listening = make_context()
         self.listening.sni_callback = self._hand_out
+        if callers is not None:
+            # Kept by the connection when its context is replaced; the authorities are those of the new context.
+            self.listening.verify_mode = ssl.CERT_REQUIRED
         try:
             self._serve(load_context(files))
         except Unusable as error:
@@ -58,7 +72,7 @@ class Certificates:
 
     def check(self, now: float) -> None:
         """Take up changed files and verify what is served; call it each second with a clock that never goes back."""
-        seen = _fingerprint(self._files)
+        seen = _fingerprint(self._watched)
         changed = seen != self._seen
         if changed or self._refused:
             self._seen = seen
@@ -74,6 +88,8 @@ class Certificates:
         return None
 
     def _serve(self, context: ssl.SSLContext) -> None:
+        if self._callers is not None:
+            self._callers.trust(context)
         self._leaf = read_leaf(context, self._files.certificate)
         self._current = context
         self._metrics.not_after.set(self._leaf.not_after)
@@ -110,9 +126,9 @@ class Certificates:
         self._metrics.writer.write({"level": level, "message": message, **fields})
 
 
-def _fingerprint(files: Files) -> _Fingerprint:
+def _fingerprint(paths: Iterable[Path]) -> _Fingerprint:
     """What tells that a file changed: also when a link on the way to it was swapped, as the kubelet does."""
-    return tuple(_identity(path) for path in (files.certificate, files.key, files.authority))
+    return tuple(_identity(path) for path in paths)
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ from gunicorn.arbiter import Arbiter
 
 from serving.addresses import bound_address
 from serving.bridge import AsgiApplication
+from serving.callers import Callers
 from serving.certificates import Certificates
 from serving.health import Health
 from serving.logs import ServerLogger
@@ -37,6 +38,7 @@ class Settings:
         files: the certificate and its key.
         names: host names the certificate must be good for; its own names where empty.
         await_certificate: begin without a pair that works, not ready until there is one.
+        callers: who may call, by their certificates; anybody where not given.
         drain_seconds: how long to go on serving after SIGTERM.
         workers: processes; each has metrics of its own.
     """
@@ -46,6 +48,7 @@ class Settings:
     drain_seconds: float = 10.0
     workers: int = 1
     await_certificate: bool = False
+    callers: Callers | None = None
 
 
 class Service(Protocol):
@@ -128,8 +131,14 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
     def make_certificates(self) -> Certificates:
         """Load the served pair in a worker."""
         settings = self.settings
-        wait = settings.await_certificate
-        return Certificates(settings.files, settings.names, self.health, self.telemetry, wait=wait)
+        return Certificates(
+            settings.files,
+            settings.names,
+            self.health,
+            self.telemetry,
+            wait=settings.await_certificate,
+            callers=settings.callers,
+        )
 
     def announce(self) -> None:
         """Say where the server listens: with port 0 nobody else knows."""

@@ -79,8 +79,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
         return bool(self._awaiting_request)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Take the connection up, unless there is no room."""
-        if not self.worker.make_room():
+        """Take the connection up, unless its caller is none of ours or there is no room."""
+        if not self._is_admitted(transport) or not self.worker.make_room():
             transport.abort()
             return
         self._counted = True
@@ -90,6 +90,13 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn is untyped
             self.end_after_answer()
         super().connection_made(transport)
         self._await_head()
+
+    def _is_admitted(self, transport: asyncio.Transport) -> bool:
+        """Look at who calls; on the plain listener, for health and metrics, anybody may."""
+        callers = self.worker.server.settings.callers
+        if callers is None or transport.get_extra_info("ssl_object") is None:
+            return True
+        return bool(callers.admits(transport.get_extra_info("peercert")))
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; a head that is not there in one piece gets a deadline."""

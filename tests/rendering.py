@@ -1,5 +1,6 @@
 """`python -m tests.rendering`: brings rendered files up to date. A test fails while one differs."""
 
+import itertools
 import re
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from schedulers.schema import rendered_schema
 from schedulers.table import provider_table
 from tests.autoscalers import autoscalers_page
 from tests.manifests import rendered as manifests
+from tests.manifests.built import built
 from tests.schedulers.promises import rendered as conformance_table
 
 ROOT: Final = Path(__file__).parent.parent
@@ -46,8 +48,8 @@ def with_section(text: str, name: str, content: str) -> str:
 
 
 def main() -> int:
-    """Write every rendered file."""
-    for path, content in rendered():
+    """Write every rendered file, then what kustomize makes of those in `manifests/`."""
+    for path, content in itertools.chain(rendered(), built()):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     return 0

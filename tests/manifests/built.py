@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster import binaries
+from tests.cluster.catalogue import COMPONENTS
 from tests.manifests.documents import Json, read
 from tests.manifests.rendered import MANIFESTS
 
@@ -19,9 +20,10 @@ HEAD: Final = """\
 """
 
 
-def kubectl() -> Path:
-    """Find the kubectl that the tests' control plane is built with."""
-    return binaries.ensure() / "kubectl"
+@functools.cache
+def tool(name: str, component: str) -> Path:
+    """Find a tool of one component that tests build, built first where it is missing."""
+    return binaries.ensure(tuple(each for each in COMPONENTS if each.name == component)) / name
 
 
 @functools.cache
@@ -31,7 +33,7 @@ def kustomized(folder: Path) -> str:
     Raises:
         RuntimeError: kustomize refused it; the message is its own.
     """
-    command = [str(kubectl()), "kustomize", str(folder)]
+    command = [str(tool("kubectl", "kubernetes")), "kustomize", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
         raise RuntimeError(f"kubectl kustomize {folder}: {done.stderr.strip()}")

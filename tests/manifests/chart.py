@@ -23,6 +23,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "cert-manager": "certManager",
     "monitoring": "monitoring",
     "network-policy": "networkPolicy",
+    "mtls": "clientCertificates",
 }
 """Component -> the chart's value that turns it on, in the order in which an overlay lists them."""
 
@@ -34,6 +35,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "certManager": "cert-manager makes the certificates",
     "monitoring": "ServiceMonitors, alerts and a dashboard",
     "networkPolicy": "nothing in and out but what is needed",
+    "clientCertificates": "the webhook is called only with a certificate of the authority in ConfigMap lockstep-client-ca",
 }
 
 CONFIGURATION: Final = Raw(
