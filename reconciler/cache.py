@@ -1,7 +1,7 @@
 """Everything the reconciler knows of the cluster: one store a kind, and the sight of one replica put together."""
 
 import functools
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from gangs import keys
@@ -108,6 +108,7 @@ class Cache:
             kept=EVERYTHING if kind is None else self.kept(kind),
             watched=frozenset(self.groups),
             find=lambda kind, name: self.group(kind, namespace, name),
+            whole_roles=lambda marks: self._whole_roles(namespace, marks),
         )
 
     def lws_of(self, pod: Pod) -> LeaderWorkerSet | None:
@@ -151,6 +152,16 @@ class Cache:
     def _leaders_of_set(self, namespace: str, name: str) -> list[Key]:
         leaders = self.leaders_in(namespace)
         return [_key(pod.metadata) for pod in leaders if pod.labels.get(keys.DISAGGREGATED_NAME) == name]
+
+    def _whole_roles(self, namespace: str, marks: Mapping[str, str]) -> frozenset[str]:
+        leaders = (pod for pod in self.leaders_in(namespace) if marks.items() <= pod.labels.items())
+        return frozenset(pod.labels.get(keys.DISAGGREGATED_ROLE, "") for pod in leaders if self._is_placed(pod))
+
+    def _is_placed(self, leader: Pod) -> bool:
+        """Tell whether as many pods of a replica have a node as its leader's annotation counts."""
+        size = leader.annotations.get(keys.SIZE, "")
+        pods = [leader, *self.pods.by_index(OF_LEADER, _key(leader.metadata))]
+        return size.isdigit() and sum(pod.bound and not pod.leaving for pod in pods) >= int(size)
 
     def leaders_in(self, namespace: str) -> list[Pod]:
         """Give the pods of all leaders in a namespace."""

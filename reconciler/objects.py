@@ -57,6 +57,13 @@ class WorkloadReference(msgspec.Struct, frozen=True, gc=False):
     name: str | None = None
 
 
+class PodClaim(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """One of `spec.resourceClaims` of a pod."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodSpec(PodResources, frozen=True, gc=False, kw_only=True, rename="camel"):
     """What is read of a PodSpec."""
 
@@ -67,6 +74,7 @@ class PodSpec(PodResources, frozen=True, gc=False, kw_only=True, rename="camel")
     workload_ref: WorkloadReference | None = None
     preemption_policy: str = ""
     scheduling_gates: list[dict[str, str]] | None = None
+    resource_claims: list[PodClaim] | None = None
     node_selector: dict[str, str] | None = None
     tolerations: list[dict[str, object]] | None = None
     affinity: dict[str, object] | None = None

@@ -1,6 +1,6 @@
 """One incarnation of a replica as the cache shows it: who belongs to it, how large it is really built, what it asks."""
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -41,6 +41,12 @@ def find_nothing(kind: GroupKind, name: str) -> None:
     """Find no object."""
 
 
+def whole_nowhere(marks: Mapping[str, str]) -> frozenset[str]:
+    """Find no role that has started."""
+    del marks
+    return frozenset()
+
+
 class Sight(msgspec.Struct, frozen=True):
     """Everything the cache holds about one leader's replica.
 
@@ -59,6 +65,7 @@ class Sight(msgspec.Struct, frozen=True):
         kept: gated fields of the group's kind that the API server keeps, `None` while that is not known.
         watched: kinds of group object, and of what groups share, that are followed.
         find: finds an object of such a kind in the replica's namespace.
+        whole_roles: gives the roles of a DisaggregatedSet, by labels of its pods, that have a replica placed whole.
     """
 
     leader: Pod
@@ -75,6 +82,7 @@ class Sight(msgspec.Struct, frozen=True):
     kept: Container[str] | None = EVERYTHING
     watched: frozenset[GroupKind] = frozenset()
     find: Find = find_nothing
+    whole_roles: Callable[[Mapping[str, str]], frozenset[str]] = whole_nowhere
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -151,7 +159,15 @@ def read_replica(sight: Sight, provider: Provider, defaults: intents.Intent, *, 
         bound=sum(pod.bound for pod in sight.pods),
         preemption_policy=sight.leader.spec.preemption_policy,
         template_size=template_size(sight),
+        claims=claims_of(sight),
     )
+
+
+def claims_of(sight: Sight) -> dict[str, str]:
+    """Give the ResourceClaims that the pods of this incarnation share: the name in the pods -> the claim's name."""
+    given = sight.leader.spec.resource_claims or ()
+    named = {claim.name: claim.resource_claim_name for claim in given if claim.resource_claim_name is not None}
+    return {name: claim for name, claim in named.items() if claim == sight.member.group}
 
 
 def _minimum(sight: Sight, provider: Provider, size: int, *, late_workers: bool) -> int:

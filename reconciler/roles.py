@@ -39,7 +39,8 @@ def read_roles(sight: Sight) -> Roles | None:
     roles = _roles(owner.spec)
     marks = {key: labels[key] for key in MARKS if key in labels}
     known = role in (one.name for one in roles) and keys.DISAGGREGATED_REVISION in marks
-    return Roles(above.name, marks, role, roles) if known else None
+    started = {one.name for one in roles} <= sight.whole_roles(marks)
+    return Roles(above.name, marks, role, roles, started) if known else None
 
 
 def _roles(spec: Mapping[str, object]) -> tuple[SetRole, ...]:

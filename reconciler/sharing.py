@@ -40,6 +40,8 @@ def keep_shared(sight: Sight, provider: Provider, replica: Replica, kind: GroupK
         return ALONE
     served = [shared for shared in provider.shared_kinds(kind) if shared in sight.watched]
     sharing = provider.share(replica, kind, served, sight.kept or ())
+    if sharing.waits and sight.group is None:
+        return Kept(tuple(_wait(replica)), ready=False)
     actions = tuple(action for shared in sharing.objects for action in _keep(sight, shared, replica))
     if any(isinstance(action, Say | LookAgain) for action in actions):
         return Kept(actions, ready=sight.group is not None)
@@ -98,9 +100,17 @@ def _owned_by(live: GroupObject, owner: Mapping[str, object]) -> bool:
     return controller is not None and controller.uid == owner["uid"]
 
 
+def _wait(replica: Replica) -> Iterator[Action]:
+    """Hold the group back, and its pods with it."""
+    name = "" if replica.roles is None else replica.roles.name
+    message = f"replicas beyond the first wait until every role of DisaggregatedSet {name} has a replica that is placed"
+    yield Say("WaitsForRoles", message, name, type="Normal")
+    yield LookAgain(STALE, "a role of its DisaggregatedSet has not started")
+
+
 def _say_apart(replica: Replica, sharing: Sharing) -> Iterator[Action]:
-    """Say that roles which are wanted together are placed apart; roles are read for nothing else."""
-    if replica.roles is None or any(shared.of_set for shared in sharing.objects):
+    """Say that roles which are wanted together are placed apart."""
+    if not sharing.apart or replica.roles is None:
         return
     name = replica.roles.name
     why = "the API server has no CompositePodGroup, or its roles differ in priority class or are more than 8"

@@ -62,7 +62,7 @@ class Stamp(msgspec.Struct, frozen=True):
         annotations: annotations to set.
         scheduling_group: `spec.schedulingGroup.podGroupName`; can be set at creation only.
         workload_ref: `spec.workloadRef`; can be set at creation only.
-        gated: whether our scheduling gate holds the pod back until the reconciler opens it; can be set at creation only.
+        gated: whether our scheduling gate holds the pod back until the reconciler opens it; set at creation only.
     """
 
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -223,12 +223,14 @@ class Roles(msgspec.Struct, frozen=True):
         marks: labels that the pods of the slice and revision bear.
         role: name of the role that is looked at.
         all: every role, in order.
+        started: whether each role has a replica that is placed whole.
     """
 
     name: str
     marks: Mapping[str, str]
     role: str
     all: tuple[SetRole, ...]
+    started: bool = False
 
 
 class GatedField(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
             ("standalone", "workload"),
         ),
         "roles": Option(
-            "roles of a DisaggregatedSet start apart, or one whole replica of each role or none (CompositePodGroup)",
+            "roles of a DisaggregatedSet start apart, or the first replicas of all roles or none (CompositePodGroup)",
             ("apart", "together"),
         ),
     }
@@ -72,13 +72,24 @@ def shared_kinds(kind: GroupKind, choices: Choices) -> tuple[GroupKind, ...]:
 def sharing(
     replica: Replica, kind: GroupKind, choices: Choices, served: Collection[GroupKind], kept: Container[str]
 ) -> Sharing:
-    """Compute what a replica's group shares with others; it stands alone where the cluster lacks what that takes."""
-    wanted = shared_kinds(kind, choices)
+    """Compute what a replica's group shares with others; it stands alone where the cluster lacks what that takes.
+
+    kube-scheduler places all groups of one role that it can before it looks at the next, and gives all up when there is
+    no room left for that one (seen on 1.37.2). So the composite holds the first replica of each role and no other; the
+    others are gangs of their own, and wait until every role has started.
+    """
+    wanted, roles, apart = shared_kinds(kind, choices), replica.roles, False
     if workload_kind(kind) not in served or workload_kind(kind) not in wanted:
         return Sharing()
-    if COMPOSITE in wanted and COMPOSITE in served and PARENT.field in kept and replica.roles is not None:
-        return _of_roles(replica, replica.roles, kind, kept) if fit_together(replica.roles) else Sharing()
-    return _of_revision(replica, kind, kept) if choices.groups == "workload" and _fits_template(replica) else Sharing()
+    if COMPOSITE in wanted and roles is not None:
+        apart = COMPOSITE not in served or PARENT.field not in kept or not fit_together(roles)
+        if not apart and replica.index == 0:
+            return _of_roles(replica, roles, kind, kept)
+        if not apart and not roles.started:
+            return Sharing(waits=True)
+    if choices.groups == "workload" and _fits_template(replica):
+        return msgspec.structs.replace(_of_revision(replica, kind, kept), apart=apart)
+    return Sharing(apart=apart)
 
 
 def fit_together(roles: Roles) -> bool:
@@ -111,48 +122,22 @@ def _template(
 
 
 def _of_roles(replica: Replica, roles: Roles, kind: GroupKind, kept: Container[str]) -> Sharing:
-    """Compute one composite group over all roles, and in it one for each, of which one whole replica is enough."""
-    names_of = _Names(replica.namespace, roles)
-    workload, number = names_of.workload, [role.name for role in roles.all].index(roles.role)
-    priority = {"priorityClassName": replica.priority_class} if replica.priority_class else {}
-    groups = [
-        {
-            "name": f"role-{place}",
-            "schedulingPolicy": _gang(1),
-            **priority,
-            "podGroupTemplates": [_template(replica, kind, role.minimum, kept, f"{TEMPLATE}-{place}")],
-        }
-        for place, role in enumerate(roles.all)
+    """Compute one composite group over the first replicas of all roles."""
+    rest = tuple(roles.marks[key] for key in sorted(roles.marks))
+    workload, root = (names.shared_name(replica.namespace, roles.name, what, *rest) for what in ("workload", ROOT))
+    policy = {"gang": {"minGroupCount": len(roles.all)}}
+    of_all: dict[str, object] = {"schedulingPolicy": policy}
+    if replica.priority_class:
+        of_all["priorityClassName"] = replica.priority_class
+    leaves = [
+        _template(replica, kind, role.minimum, kept, f"{TEMPLATE}-{number}") for number, role in enumerate(roles.all)
     ]
-    everything, of_role = _gang(len(roles.all)), names_of.of_role(roles.role)
-    root = {"name": ROOT, "schedulingPolicy": everything, **priority, "compositePodGroupTemplates": groups}
     about = {"apiGroup": DISAGGREGATED.api_group, "kind": DISAGGREGATED.kind, "name": roles.name}
-    templates = {"controllerRef": about, "compositePodGroupTemplates": [root]}
-    all_roles = {**reference(kind, workload, ROOT), "schedulingPolicy": everything, **priority}
-    one_role = {**reference(kind, workload, f"role-{number}"), "schedulingPolicy": _gang(1), **priority}
-    mark = {keys.DISAGGREGATED_ROLE: roles.role}
+    template = {"name": ROOT, **of_all, "podGroupTemplates": leaves}
+    fields = {"controllerRef": about, "compositePodGroupTemplates": [template]}
     objects = (
-        Shared(workload_kind(kind), workload, templates, roles.marks, of_set=True),
-        Shared(COMPOSITE, names_of.root, all_roles, roles.marks, of_set=True),
-        Shared(COMPOSITE, of_role, {PARENT.field: names_of.root, **one_role}, {**roles.marks, **mark}, of_set=True),
+        Shared(workload_kind(kind), workload, fields, roles.marks, of_set=True),
+        Shared(COMPOSITE, root, {**reference(kind, workload, ROOT), **of_all}, roles.marks, of_set=True),
     )
-    return Sharing(objects, {PARENT.field: of_role, **reference(kind, workload, f"{TEMPLATE}-{number}")})
-
-
-class _Names:
-    """Names of what one slice of one revision of a DisaggregatedSet shares."""
-
-    def __init__(self, namespace: str, roles: Roles) -> None:
-        self._parts = (namespace, roles.name)
-        self._rest = tuple(roles.marks[key] for key in sorted(roles.marks))
-        self.workload, self.root = self._name("workload of roles"), self._name("roles")
-
-    def of_role(self, role: str) -> str:
-        return self._name("role", role)
-
-    def _name(self, *rest: str) -> str:
-        return names.shared_name(*self._parts, *rest, *self._rest)
-
-
-def _gang(minimum: int) -> dict[str, object]:
-    return {"gang": {"minGroupCount": minimum}}
+    number = [role.name for role in roles.all].index(roles.role)
+    return Sharing(objects, {PARENT.field: root, **reference(kind, workload, f"{TEMPLATE}-{number}")})

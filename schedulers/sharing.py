@@ -34,10 +34,14 @@ class Sharing(msgspec.Struct, frozen=True):
     Attributes:
         objects: what has to be there, in the order of their creation.
         reference: fields below the group's spec that refer to them; they can't be changed later.
+        waits: whether the group is not to be made yet, because a role of its DisaggregatedSet has not started.
+        apart: whether roles are wanted together and can't be.
     """
 
     objects: tuple[Shared, ...] = ()
     reference: Mapping[str, object] = msgspec.field(default_factory=dict)
+    waits: bool = False
+    apart: bool = False
 
 
 @runtime_checkable
