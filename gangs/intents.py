@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from gangs import keys
+from gangs import keys, names
 
 QUEUE: Final = "queue"
 PRIORITY_CLASS: Final = "priority-class"
@@ -22,7 +22,6 @@ WORDS: Final = (QUEUE, PRIORITY_CLASS, SCHEDULE_TIMEOUT, TOPOLOGY)
 LONGEST_TIMEOUT: Final = 2**31 - 1
 """Seconds; the schedulers' fields are int32."""
 
-_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_KEY: Final = re.compile(
     r"((?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
     r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -101,7 +100,7 @@ def parse_word(word: str, text: str) -> str | int | Topology | None:
         key, comma, mode = text.partition(",")
         fine = _LABEL_KEY.fullmatch(key) is not None and (not comma or mode in _TOPOLOGY_MODES)
         return Topology(key, mode != _TOPOLOGY_MODES[1]) if fine else None
-    return text if _SUBDOMAIN.fullmatch(text) else None
+    return text if names.is_subdomain(text) else None
 
 
 def read_intent(levels: Sequence[Level], own_keys: OwnKeys, defaults: Intent) -> tuple[Intent, list[str]]:

@@ -34,6 +34,12 @@ OPTED_OUT: Final = "off"
 WORD_PREFIX: Final = "lockstep.dev/"
 """Prefix of the annotations that carry the words of `gangs.intents`."""
 
+CLAIM_TEMPLATE: Final = "lockstep.dev/resource-claim-template"
+"""Annotation on a pod template: the ResourceClaimTemplate of which each replica gets one claim, shared by its pods."""
+
+CLAIM: Final = "lockstep"
+"""Name of that claim in a pod whose template has no entry for it."""
+
 DISAGGREGATED_API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
 DISAGGREGATED_KIND: Final = "DisaggregatedSet"
 DISAGGREGATED_NAME: Final = "disaggregatedset.x-k8s.io/name"

@@ -13,6 +13,14 @@ DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """RFC 1123 label, at most 63 characters."""
 
 
+_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def is_subdomain(text: str) -> bool:
+    """Tell whether a text is a DNS subdomain (RFC 1123), at most 253 characters."""
+    return _SUBDOMAIN.fullmatch(text) is not None
+
+
 def group_name(namespace: str, lws: str, index: int, revision: str, key: str) -> str:
     """Name the group of one incarnation.
 

@@ -9,6 +9,7 @@ import msgspec
 
 from gangs.members import looks_nested
 from reconciler.actions import Action, Say
+from reconciler.claims import keep_claim
 from reconciler.gates import tend_gates
 from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
@@ -74,6 +75,7 @@ def _decide(sight: Sight, configuration: Configuration, served: Served) -> Outco
             *_say_strange(roll, provider, served(provider.kinds)),
             *_say_nested(sight),
             *_keep(sight, provider, configuration, roll, served),
+            *keep_claim(sight, served),
         ),
         provider=provider.name,
         unstamped=len(roll.unstamped),

@@ -9,6 +9,7 @@ import msgspec
 
 from gangs import keys
 from gangs.members import Malformed
+from reconciler import claims
 from reconciler.actions import Action, DeletePod, LookAgain, Say, describe
 from reconciler.cache import Cache
 from reconciler.capacity import Rounds, Waiting, oldest_first
@@ -117,9 +118,8 @@ class Reconciler:
         self._opens_from = 0.0
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._shared_kinds = shared_kinds_of(self._providers)
-        self._discovery = Discovery(
-            api, [*kinds, *self._shared_kinds], on_change=self._served, every=settings.discovery
-        )
+        followed = [*kinds, *self._shared_kinds, *claims.CLAIMS, *claims.TEMPLATES]
+        self._discovery = Discovery(api, followed, on_change=self._served, every=settings.discovery)
         self._fields = ServedFields(api, (*settings.namespaces, "default")[0], self._providers, self._discovery.first)
         self._cache.kept = self._fields.kept
         self._leftovers = Leftovers(self._cache)
@@ -221,7 +221,8 @@ class Reconciler:
         """Give the kinds to follow: of groups, and of what groups of that kind share."""
         wanted = dict(self._kinds_that_count())
         shared = [kind for provider, of in wanted.items() for kind in shared_with(provider, of)]
-        return {*wanted.values(), *(kind for kind in shared if kind in self._discovery.served)}
+        of_claims = claims.kinds_to_watch(self._discovery.first)
+        return {*wanted.values(), *(kind for kind in shared if kind in self._discovery.served), *of_claims}
 
     def _kinds_that_count(self) -> list[tuple[Provider, GroupKind]]:
         firsts = ((provider, self._discovery.first(provider.kinds)) for provider in self._providers)

@@ -14,6 +14,12 @@ READS: Final = (
     Right("leaderworkerset.x-k8s.io", ("leaderworkersets",), READ),
 )
 
+CLAIMS: Final = (
+    Right("resource.k8s.io", ("resourceclaims",), ("get", "list", "watch", "create")),
+    Right("resource.k8s.io", ("resourceclaimtemplates",), READ),
+)
+"""For replicas that ask for a ResourceClaim."""
+
 WRITES: Final = (
     Right("", ("events",), ("create",)),
     Right("", ("pods",), ("patch", "delete")),
@@ -24,7 +30,7 @@ WRITES: Final = (
 def reconciler_rights(providers: Iterable[Provider]) -> list[Right]:
     """List the rights that the reconciler needs for some providers."""
     of_providers = [right for provider in providers for right in provider.rights]
-    return [*READS, *WRITES, *of_providers]
+    return [*READS, *CLAIMS, *WRITES, *of_providers]
 
 
 def status_rights(providers: Iterable[Provider]) -> list[Right]:

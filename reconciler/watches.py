@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from gangs import keys
+from reconciler import claims
 from reconciler.cache import (
     LEADER_WORKER_SETS,
     NAMESPACES,
@@ -38,6 +39,7 @@ T = TypeVar("T")
 ALL: Final = ("",)
 NO_SELECTORS: Final[Mapping[str, str]] = {}
 OF_LWS: Final = {"label_selector": keys.LWS_NAME}
+OURS: Final[Mapping[str, str]] = {"label_selector": keys.LOCKSTEP_GROUP}
 TAKES_ROOM: Final = {"field_selector": "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"}
 """Selects pods that hold capacity; one that leaves the selection gives it back."""
 
@@ -132,7 +134,8 @@ class Watches:
     def of_groups(self, kind: GroupKind) -> list[Watch[object]]:
         """Make the watches of a kind of group object."""
         store = self._cache.groups.setdefault(kind, Store())
-        return self._each(kind, GroupObject, store, lambda old, new: self._hints.group(kind, old, new))
+        selectors = OURS if kind in claims.CLAIMS else NO_SELECTORS
+        return self._each(kind, GroupObject, store, lambda old, new: self._hints.group(kind, old, new), selectors)
 
     def _each(
         self,

@@ -1,5 +1,6 @@
 """The decision: a review's body in, the answer out. Pure but for the drawing of a random key, which is passed in."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -125,15 +126,22 @@ class Decider:
             return _admit(request, WARNED, warning=f"{LEFT_OUT}: {error}")
         operations = [] if member.key else [_add(LABELS, keys.GROUP_KEY, key)]
         operations += stamping(pod, group, stamp)
-        template, warning = pod.annotations.get(keys.CLAIM_TEMPLATE), ""
-        if template is not None:
-            try:
-                operations += claiming(template, group, pod.spec)
-            except Malformed as problem:
-                warning = f"lockstep makes no ResourceClaim for this pod: {problem}"
+        claims, warning = _claim(pod, group)
+        operations += claims
         if not operations:
             return _admit(request, UNCHANGED, warning=warning)
         return _admit(request, STAMPED, operations, warning=warning, provider=provider.name)
+
+
+def _claim(pod: View, group: str) -> tuple[list[Operation], str]:
+    """Put the replica's claim into a pod that asks for one; gives the warning where that can't be done."""
+    template = pod.annotations.get(keys.CLAIM_TEMPLATE)
+    if template is None:
+        return [], ""
+    try:
+        return claiming(template, group, pod.spec), ""
+    except Malformed as problem:
+        return [], f"lockstep gives this pod no ResourceClaim: {problem}"
 
 
 def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:
@@ -182,7 +190,8 @@ def withdrawal(pod: View, member: Member, stamp: Stamp) -> list[Operation]:
         operations.append(Operation("remove", SCHEDULING_GROUP))
     if stamp.workload_ref is not None and pod.workload_ref == stamp.workload_ref.name:
         operations.append(Operation("remove", WORKLOAD_REF))
-    operations += unclaiming(pod.annotations.get(keys.CLAIM_TEMPLATE), pod.labels[keys.LOCKSTEP_GROUP], pod.spec)
+    with contextlib.suppress(Malformed):
+        operations += unclaiming(pod.annotations.get(keys.CLAIM_TEMPLATE), pod.labels[keys.LOCKSTEP_GROUP], pod.spec)
     if stamp.gated and keys.GATE in pod.gates:
         only = len(pod.gates) == 1
         operations.append(Operation("remove", GATES if only else f"{GATES}/{pod.gates.index(keys.GATE)}"))

@@ -41,6 +41,9 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     workload_ref: WorkloadReference | None = None
     node_name: str | None = None
     scheduling_gates: list[SchedulingGate] | None = None
+    # Read only for pods that ask for a claim.
+    resource_claims: msgspec.Raw = msgspec.Raw(b"null")
+    containers: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class PodMetadata(msgspec.Struct, frozen=True, gc=False):

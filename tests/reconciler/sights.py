@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gangs.members import Malformed, read_member
+from reconciler import claims
 from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, OpenGate, PatchGroup, PatchPod, Say
 from reconciler.cache import Cache
 from reconciler.decisions import Outcome, decide
@@ -225,7 +226,7 @@ def merged(base: JsonObject, change: JsonObject) -> JsonObject:
 GROUP_KINDS: Final = {kind.kind for provider in all_providers().values() for kind in provider.kinds}
 
 SHAPES: Final[dict[str, Any]] = {
-    **dict.fromkeys(GROUP_KINDS, GroupObject),
+    **dict.fromkeys((*GROUP_KINDS, "ResourceClaim", "ResourceClaimTemplate"), GroupObject),
     "Pod": Pod,
     "StatefulSet": StatefulSet,
     "LeaderWorkerSet": LeaderWorkerSet,
@@ -281,7 +282,8 @@ class World:
             ("Node", cache.nodes),
         ):
             fill(store, self.of_kind(kind))
-        for group_kind in (kind for provider in all_providers().values() for kind in provider.kinds):
+        of_providers = [kind for provider in all_providers().values() for kind in provider.kinds]
+        for group_kind in (*of_providers, claims.CLAIMS[0], claims.TEMPLATES[0]):
             cache.groups[group_kind] = Store()
             found = [obj for obj in self.of_kind(group_kind.kind) if obj["apiVersion"] == group_kind.api_version]
             fill(cache.groups[group_kind], found)

@@ -18,12 +18,13 @@ def allowed(rights: list[Right]) -> set[tuple[str, str, str]]:
 
 
 def test_the_reconciler_may_write_what_it_writes_and_nothing_else() -> None:
-    """Groups of the providers given, events, pods' metadata, its Lease; it never deletes or replaces a group."""
+    """Groups of the providers given, claims, events, pods' metadata, its Lease; no group is deleted or replaced."""
     written = {entry for entry in allowed(reconciler_rights([NATIVE, COSCHEDULING])) if entry[2] in WRITES}
     assert written == {
         ("", "events", "create"),
         ("", "pods", "patch"),
         ("", "pods", "delete"),
+        ("resource.k8s.io", "resourceclaims", "create"),
         ("coordination.k8s.io", "leases", "create"),
         ("coordination.k8s.io", "leases", "patch"),
         ("scheduling.k8s.io", "podgroups", "create"),

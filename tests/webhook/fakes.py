@@ -32,6 +32,10 @@ ALLOWED_PATHS: Final = frozenset(
         "/spec/schedulingGroup",
         "/spec/schedulingGates",
         "/spec/schedulingGates/-",
+        "/spec/resourceClaims",
+        "/spec/resourceClaims/-",
+        *(f"/spec/resourceClaims/{number}" for number in range(3)),
+        *(f"/spec/containers/{number}/resources{rest}" for number in range(3) for rest in ("", "/claims", "/claims/-")),
         *(f"/spec/schedulingGates/{number}" for number in range(3)),
     }
 )
