@@ -9,15 +9,15 @@ from gangs import keys
 from policies.objects import Subject
 from policies.shapes import (
     LEADER_WORKER_SET,
+    LOCAL_QUEUE,
     NAMESPACE,
     POD,
     PRIORITY_CLASS,
     STATEFUL_SET,
-    VOLCANO_QUEUE,
     WORKLOAD,
     Pod,
 )
-from policies.snapshot import Snapshot, group_kind, memberships, typed
+from policies.snapshot import Snapshot, group_kind, memberships, queue_kinds, typed
 from policies.targets import GATES, GENERIC_WORKLOAD, NEWEST, Target, parse_target
 from reconciler.contract import Api, Forbidden, Gone, object_path
 from reconciler.discovery import serves
@@ -35,7 +35,8 @@ KINDS: Final[Mapping[str, GroupKind]] = {
     STATEFUL_SET: GroupKind("apps", "v1", "StatefulSet", "statefulsets"),
     LEADER_WORKER_SET: GroupKind("leaderworkerset.x-k8s.io", "v1", keys.LWS_KIND, "leaderworkersets"),
     PRIORITY_CLASS: GroupKind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses"),
-    VOLCANO_QUEUE: GroupKind("scheduling.volcano.sh", "v1beta1", "Queue", "queues"),
+    LOCAL_QUEUE: GroupKind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues"),
+    **queue_kinds(all_providers().values()),
 }
 """What is read beside the groups of every scheduler and the Workloads."""
 

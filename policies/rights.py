@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from policies.snapshot import queue_kinds
 from schedulers.contract import Provider, Right
 from schedulers.registry import all_providers
 
@@ -13,7 +14,8 @@ READS: Final = (
     Right("apps", ("statefulsets",), READ),
     Right("leaderworkerset.x-k8s.io", ("leaderworkersets",), READ),
     Right("scheduling.k8s.io", ("priorityclasses", "workloads"), READ),
-    Right("scheduling.volcano.sh", ("queues",), READ),
+    Right("kueue.x-k8s.io", ("localqueues",), READ),
+    *(Right(kind.api_group, (kind.plural,), READ) for kind in queue_kinds(all_providers().values()).values()),
 )
 """What rules look into beside the groups of every scheduler."""
 

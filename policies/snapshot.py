@@ -21,7 +21,7 @@ from policies.shapes import (
     Thing,
     shape_of,
 )
-from schedulers.contract import Claim, GroupKind, Provider
+from schedulers.contract import Claim, GroupKind, HasQueues, Provider
 from schedulers.registry import all_providers
 
 T = TypeVar("T", bound=Thing)
@@ -211,6 +211,12 @@ NAMESPACED: Final = frozenset({POD, STATEFUL_SET, LEADER_WORKER_SET, WORKLOAD})
 def group_kind(provider: Provider) -> str:
     """Name the kind of a scheduler's group objects, without its version."""
     return f"{provider.kinds[0].kind}.{provider.kinds[0].api_group}"
+
+
+def queue_kinds(providers: Iterable[Provider]) -> dict[str, GroupKind]:
+    """Map the kinds of queue of schedulers that have such objects, by their names without a version."""
+    found = (provider.queues for provider in providers if isinstance(provider, HasQueues))
+    return {f"{kind.kind}.{kind.api_group}": kind for kind in found}
 
 
 def memberships(pod: Pod) -> list[Membership]:

@@ -455,6 +455,17 @@ class LosesStamps(Protocol):
         """Say why the API server that serves `kind` drops the stamp, as a clause."""
 
 
+@runtime_checkable
+class HasQueues(Protocol):
+    """A scheduler whose queues are objects that have to exist.
+
+    Attributes:
+        queues: their kind, which knows no namespaces.
+    """
+
+    queues: GroupKind
+
+
 def minimum_path(provider: Provider, kind: GroupKind) -> str:
     """Give the dotted path of the minimum in objects of a kind."""
     return provider.minimum_in(kind) if isinstance(provider, SpellsByVersion) else provider.minimum

@@ -81,6 +81,7 @@ class Kai:
             intents.TOPOLOGY: (OwnKey(REQUIRED, form="{},required"), OwnKey(PREFERRED, form="{},preferred")),
         }
     )
+    queues = GroupKind(API_GROUP, "v2", "Queue", "queues")
     settings = (TOPOLOGY, PREEMPTIBILITY, STALENESS)
     way_out = f"KAI from v0.15, which honours {SKIP_PODGROUPER}, or a podgrouper with --pod-label-selector"
 

@@ -67,6 +67,8 @@ class Volcano:
     )
     own_keys: intents.OwnKeys = MappingProxyType({intents.QUEUE: (OwnKey(QUEUE_NAME),)})
 
+    queues = GroupKind(API_GROUP, "v1beta1", "Queue", "queues")
+
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Name the PodGroup, and the role so that one role's failure isn't remembered for the other.
 
