@@ -1,0 +1,1 @@
+"""Lockstep beside Kueue, whose build is long: run by `make test-kueue`, not by `make test`."""
