@@ -63,7 +63,7 @@ class Certificates:
             # Kept by the connection when its context is replaced; the authorities are those of the new context.
             self.listening.verify_mode = ssl.CERT_REQUIRED
         try:
-            self._serve(load_context(files))
+            self._serve(*self._load())
         except Unusable as error:
             if not wait:
                 raise
@@ -87,40 +87,49 @@ class Certificates:
         connection.context = self._current
         return None
 
-    def _serve(self, context: ssl.SSLContext) -> None:
-        if self._callers is not None:
-            self._callers.trust(context)
-        self._leaf = read_leaf(context, self._files.certificate)
-        self._current = context
-        self._metrics.not_after.set(self._leaf.not_after)
+    def _load(self) -> tuple[ssl.SSLContext, Leaf]:
+        context = load_context(self._files)
+        return context, read_leaf(context, self._files.certificate)
+
+    def _serve(self, context: ssl.SSLContext, leaf: Leaf) -> None:
+        self._current, self._leaf = context, leaf
+        self._metrics.not_after.set(leaf.not_after)
 
     def _take_up(self) -> None:
         """Serve the pair in the files, or keep the old one and say why, once for each reason."""
         try:
-            self._serve(load_context(self._files))
+            context, leaf = self._load()
+            reason = self._find_loss(context, leaf)
         except Unusable as error:
-            if str(error) != self._refused:
-                self._refused = str(error)
+            reason = str(error)
+        if reason:
+            if reason != self._refused:
+                self._refused = reason
                 self._metrics.reloads.labels("refused").inc()
-                self._log("error", "certificate refused, the old one stays", reason=self._refused)
+                self._log("error", "certificate refused, the old one stays", reason=reason)
             return
+        self._serve(context, leaf)
         self._refused = ""
         self._metrics.reloads.labels("loaded").inc()
-        self._log("info", "certificate loaded", not_after=self._leaf.not_after, names=self._leaf.names)
+        self._log("info", "certificate loaded", not_after=leaf.not_after, names=leaf.names)
+
+    def _find_loss(self, context: ssl.SSLContext, leaf: Leaf) -> str:
+        """Say why a pair would lose us callers who believe the one in service; asked where it is known who calls."""
+        if not self._names or self._current is None or self._find_trouble(self._current, self._leaf):
+            return ""
+        return self._find_trouble(context, leaf)
 
     def _verify(self) -> None:
-        trouble = self._find_trouble()
+        trouble = self._refused if self._current is None else self._find_trouble(self._current, self._leaf)
         if trouble != self._health.trouble:
             self._health.trouble = trouble
             self._log("error" if trouble else "info", "not ready" if trouble else "ready", reason=trouble)
 
-    def _find_trouble(self) -> str:
-        if self._current is None:
-            return self._refused
+    def _find_trouble(self, context: ssl.SSLContext, leaf: Leaf) -> str:
         authority = self._files.authority
         if self._names and not authority.exists():
             return f"certificate: must verify against {authority}, no such file or directory"
-        return find_trouble(self._current, authority, self._names or self._leaf.names)
+        return find_trouble(context, authority, self._names or leaf.names)
 
     def _log(self, level: str, message: str, **fields: object) -> None:
         self._metrics.writer.write({"level": level, "message": message, **fields})

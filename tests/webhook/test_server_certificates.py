@@ -164,6 +164,45 @@ def test_not_ready_while_callers_would_not_trust_us(server: Served, folder: Path
 
 
 @pytest.mark.parametrize(
+    ("hosts", "age", "reason"),
+    [
+        pytest.param(LOCAL, timedelta(days=31), "certificate has expired", id="an expired leaf"),
+        pytest.param(LOCAL, timedelta(days=-1), "certificate is not yet valid", id="a leaf of the future"),
+        pytest.param(("example.com",), timedelta(), "Hostname mismatch", id="a leaf for another host"),
+    ],
+)
+def test_what_callers_would_not_trust_is_not_taken_up(
+    tmp_path: Path, hosts: tuple[str, ...], age: timedelta, reason: str
+) -> None:
+    """Where it is known who calls, and they trust what is served, a pair that they would not trust is only logged."""
+    authority, leaf = make_pair()
+    write_pair(tmp_path, authority, leaf)
+    with running(tmp_path, "--drain-seconds", "0", "--server-name", "localhost") as served:
+        bad_authority, bad_leaf = make_pair(hosts, datetime.now(UTC) - age)
+        write_pair(tmp_path, bad_authority, bad_leaf)
+        (tmp_path / "ca.crt").write_bytes(authority.certificate_pem + bad_authority.certificate_pem)
+        assert _eventually(lambda: any(reason in str(line.get("reason")) for line in served.lines()))
+        assert _serves(served, leaf)
+        assert _ready(served).status == 200
+
+
+def test_a_leaf_is_taken_up_once_its_authority_is_published(folder: Path) -> None:
+    """Where it is known who calls, a leaf that comes before its authority waits for it, and the old one goes on."""
+    authority, leaf = make_pair()
+    old_authority = (folder / "ca.crt").read_bytes()
+    with running(folder, "--drain-seconds", "0", "--server-name", "localhost") as served:
+        (folder / "tls.crt").write_bytes(leaf.certificate_pem)
+        (folder / "tls.key").write_bytes(leaf.key_pem)
+        refused = lambda: any("unable to get local issuer" in str(line.get("reason")) for line in served.lines())  # noqa: E731
+        assert _eventually(refused)
+        assert not _serves(served, leaf)
+        assert _ready(served).status == 200
+        (folder / "ca.crt").write_bytes(old_authority + authority.certificate_pem)
+        assert _eventually(lambda: _serves(served, leaf))
+        assert _ready(served).status == 200
+
+
+@pytest.mark.parametrize(
     ("hosts", "age", "options", "reason"),
     [
         pytest.param(LOCAL, timedelta(days=31), (), "certificate has expired", id="an expired leaf"),
