@@ -88,9 +88,9 @@ def copy_python(root: Path) -> None:
 
 
 def copy_install(install: Path, root: Path) -> None:
-    """Copy the installation, without scripts other than ours."""
+    """Copy the installation, without scripts of others, and without the asynchronous half of the client."""
     target = below(root, install)
-    shutil.copytree(install, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(install, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "aio"))
     for script in (target / "bin").iterdir():
         if script.name != "lockstep" and not script.name.startswith("python"):
             script.unlink()
@@ -160,7 +160,7 @@ def _is_of_system(path: Path) -> bool:
 def compile_all(root: Path) -> None:
     """Compile every module: nothing can be written at run time, and times must not matter."""
     mode = PycInvalidationMode.UNCHECKED_HASH
-    if not compileall.compile_dir(root, quiet=1, stripdir=str(root), maxlevels=99, invalidation_mode=mode):
+    if not compileall.compile_dir(root, quiet=1, workers=0, stripdir=str(root), maxlevels=99, invalidation_mode=mode):
         raise SystemExit(f"{root}: must compile")
 
 

@@ -42,9 +42,14 @@ class Built:
         return self.folder / "image"
 
     @property
+    def sources(self) -> Path:
+        """The working directory of the build stage, with what was copied into it."""
+        return self.folder / "build"
+
+    @property
     def wheels(self) -> Path:
         """The wheels that were downloaded and built."""
-        return self.folder / "build" / "wheels"
+        return self.sources / "wheels"
 
 
 def build(dockerfile: Dockerfile, folder: Path, *, base: str | None = None) -> Built:

@@ -18,6 +18,9 @@ from tests.image.dockerfile import Dockerfile
 from tests.image.sandbox import Sandbox
 from tests.webhook.serving import Served, await_line, make_pair, write_pair
 
+# The build downloads, compiles and copies some thousand files; the first test waits for it.
+pytestmark = pytest.mark.timeout(1500)
+
 LOCK = ROOT / "requirements.lock"
 PINNED = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)", re.MULTILINE)
 BUILT_FROM_SOURCE = "gunicorn-h1c"
@@ -142,14 +145,14 @@ def test_the_last_stage_has_no_shell_and_no_package_manager(built: Built) -> Non
     assert not list(built.image.rglob("site-packages/pip"))
 
 
-def test_every_module_of_ours_is_there_and_can_be_imported(sandbox: Sandbox) -> None:
+def test_every_module_of_ours_is_there_and_can_be_imported(sandbox: Sandbox, built: Built) -> None:
     """No library is missing, not even one that only a rare command needs."""
     names = packages()
     found = set(sandbox.python(IMPORTS.format(packages=names)).split())
     wanted = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        ".".join(path.relative_to(built.sources).with_suffix("").parts)
         for name in names
-        for path in (ROOT / name).rglob("*.py")
+        for path in (built.sources / name).rglob("*.py")
         if path.name not in ("__init__.py", "__main__.py")
     }
     assert sorted(wanted - found) == []
