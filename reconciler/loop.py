@@ -46,7 +46,9 @@ NOT_SYNCED: Final = 0.3
 NO_NAMESPACE: Final = ""
 """Of the keys that stand for the line of a whole scheduler; a leader always has one."""
 SOON: Final = 0.05
-"""Seconds in which changes of many replicas are one look at their line."""
+"""Seconds in which changes of many replicas are one look at their line, at the least."""
+RESTS: Final = 4.0
+"""Times as long as it took to look at a long line until it is looked at again: 0.15 s for a thousand that wait."""
 SETTLING: Final = 1.0
 """Seconds after taking over until gates are opened: the watch may not yet show what the one before has opened."""
 REFUSED: Final = range(400, 500)
@@ -115,7 +117,7 @@ class Reconciler:
         self._writer = Writer(self.fenced, self._cache, self._recorder)
         self._providers = configuration.providers()
         self._gatekeepers = self._new_gatekeepers()
-        self._opens_from = 0.0
+        self._opens_from, self._rest = 0.0, SOON
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._shared_kinds = shared_kinds_of(self._providers)
         followed = [*kinds, *self._shared_kinds, *claims.CLAIMS, *claims.TEMPLATES]
@@ -299,8 +301,9 @@ class Reconciler:
         life = self._lives[key]
         if outcome.provider and not outcome.unstamped:
             life.recreations = 0
-        if outcome.provider in self._gatekeepers:
-            self._queue.add_after((NO_NAMESPACE, outcome.provider), SOON)
+        provider = self._configuration.provider(leader.spec.scheduler_name)
+        if provider is not None and provider.name in self._gatekeepers:
+            self._queue.add_after((NO_NAMESPACE, provider.name), self._rest)
         lws = self._cache.lws_of(leader)
         failures = [error for action in outcome.actions if (error := self._carry_out(key, action, lws)) is not None]
         if failures:
@@ -314,7 +317,9 @@ class Reconciler:
             self._queue.add_after(key, left)
             return "settling"
         keeper = self._gatekeepers[key[1]]
+        begun = self._clock.now()
         works, again = keeper.look(self._age, self._clock.utc().timestamp())
+        self._rest = max(SOON, RESTS * (self._clock.now() - begun))
         if again is not None:
             self._queue.add_after(key, again.seconds)
         failures = []
@@ -361,7 +366,7 @@ class Reconciler:
         """Forget a leader; how often it was recreated is kept until its successor is stamped or it stays away."""
         self._findings.note(key, None)
         for name in self._gatekeepers:
-            self._queue.add_after((NO_NAMESPACE, name), SOON)
+            self._queue.add_after((NO_NAMESPACE, name), self._rest)
         life = self._lives.get(key)
         if life is not None and not life.recreations:
             del self._lives[key]

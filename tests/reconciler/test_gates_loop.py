@@ -123,6 +123,23 @@ def test_a_replica_that_goes_gives_the_turn_away(running: Running) -> None:
     assert soon(lambda: running.gated() == [])
 
 
+ENDS: dict[str, JsonObject] = {
+    "its leader has failed": {"status": {"phase": "Failed"}},
+    "it is opted out": {"metadata": {"labels": {"lockstep.dev/gang": "off"}}},
+}
+
+
+@pytest.mark.parametrize("change", ENDS.values(), ids=ENDS)
+def test_a_replica_that_is_no_gang_any_more_gives_the_turn_away(running: Running, change: JsonObject) -> None:
+    """At once, not at the next resync."""
+    for index in range(2):
+        put(running.fake, plan(index))
+    running.start()
+    assert soon(lambda: running.gated() == ["vllm-1", "vllm-1-1"])
+    running.fake.write(PODS, NAMESPACE, merged(running.pod("vllm-0"), change), create=False)
+    assert soon(lambda: running.gated() == [])
+
+
 def test_late_workers_are_opened_when_they_come(running: Running) -> None:
     """With what was declared for their leader; the next replica waits for them."""
     late = plan(0, size=2, late=LEADER_READY, worker_set=False)
