@@ -409,6 +409,20 @@ class OwnSettings(Protocol):
 
 
 @runtime_checkable
+class SharesClaims(Protocol):
+    """A scheduler that places pods which share a ResourceClaim together.
+
+    One that holds each placed pod back until all are placed can't: a claim that the first pod has chosen devices for is
+    closed to the second until the first is bound.
+
+    Attributes:
+        claims_per_replica: whether it is so.
+    """
+
+    claims_per_replica: bool
+
+
+@runtime_checkable
 class HoldsDeleted(Protocol):
     """A scheduler whose finalizer keeps a deleted group object while pods refer to it.
 

@@ -76,6 +76,7 @@ class Native:
     own_keys = intents.NO_KEYS
     options: Mapping[str, Option] = OPTIONS
 
+    claims_per_replica = True
     finalizer = "scheduling.k8s.io/podgroup-protection"
     """Put on by the API server, taken off by the controller manager once no pod refers to the PodGroup."""
 

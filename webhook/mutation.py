@@ -10,7 +10,7 @@ from gangs import keys, names
 from gangs.members import Malformed, Member, read_member
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Provider, Stamp
+from schedulers.contract import Provider, SharesClaims, Stamp
 from webhook.claiming import claiming, unclaiming
 from webhook.reviews import (
     JSON,
@@ -39,6 +39,7 @@ WARNED: Final = "warned"
 WITHDRAWN: Final = "withdrawn"
 REFUSED: Final = "refused"
 
+NO_CLAIM: Final = "lockstep gives this pod no ResourceClaim"
 LEFT_OUT: Final = "lockstep leaves this pod out of its gang"
 
 
@@ -126,22 +127,24 @@ class Decider:
             return _admit(request, WARNED, warning=f"{LEFT_OUT}: {error}")
         operations = [] if member.key else [_add(LABELS, keys.GROUP_KEY, key)]
         operations += stamping(pod, group, stamp)
-        claims, warning = _claim(pod, group)
+        claims, warning = _claim(pod, group, provider)
         operations += claims
         if not operations:
             return _admit(request, UNCHANGED, warning=warning)
         return _admit(request, STAMPED, operations, warning=warning, provider=provider.name)
 
 
-def _claim(pod: View, group: str) -> tuple[list[Operation], str]:
+def _claim(pod: View, group: str, provider: Provider) -> tuple[list[Operation], str]:
     """Put the replica's claim into a pod that asks for one; gives the warning where that can't be done."""
     template = pod.annotations.get(keys.CLAIM_TEMPLATE)
     if template is None:
         return [], ""
+    if not isinstance(provider, SharesClaims):
+        return [], f"{NO_CLAIM}: {provider.title} does not place pods together that share one"
     try:
         return claiming(template, group, pod.spec), ""
     except Malformed as problem:
-        return [], f"lockstep gives this pod no ResourceClaim: {problem}"
+        return [], f"{NO_CLAIM}: {problem}"
 
 
 def stamping(pod: View, group: str, stamp: Stamp) -> list[Operation]:

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from reconciler.actions import CreateGroup
 from reconciler.decisions import decide
 from tests.builders import NAMESPACE, JsonObject
-from tests.reconciler.sights import COSCHEDULING, LEADER, NATIVE, Plan, World, replica, said, serve_nothing, writes_of
+from tests.reconciler.sights import LEADER, Plan, World, replica, said, serve_nothing, writes_of
 
 ASKS: JsonObject = {"annotations": {"lockstep.dev/resource-claim-template": "imex"}}
 TEMPLATE: JsonObject = {
@@ -29,10 +27,9 @@ def asking(**difference: Any) -> World:
     return World(*replica(**vars(plan) | {"changes": {"vllm-0": asks, "vllm-0-1": asks}}))
 
 
-@pytest.mark.parametrize("provider", [NATIVE, COSCHEDULING], ids=["native", "coscheduling"])
-def test_a_replica_gets_one_claim_of_the_template(provider: object) -> None:
+def test_a_replica_gets_one_claim_of_the_template() -> None:
     """Named for its group, owned by its leader, with what the template says, labels and annotations included."""
-    world = asking(provider=provider)
+    world = asking()
     world.put(TEMPLATE)
     world.settle()
     (claim,) = world.of_kind("ResourceClaim")

@@ -74,6 +74,16 @@ def test_without_the_word_or_a_scheduler_of_ours_there_is_no_claim(scheduler: st
     assert "resourceClaims" not in admit(pod)[1]["spec"]
 
 
+def test_a_scheduler_that_can_not_share_claims_is_told() -> None:
+    """Coscheduling holds the first pod until the second is placed, and the second waits for the first's claim: seen."""
+    pod = asking(containers=containers(None))
+    pod["spec"]["schedulerName"] = "scheduler-plugins-scheduler"
+    decision, after = admit(pod)
+    assert "resourceClaims" not in after["spec"]
+    told = "lockstep gives this pod no ResourceClaim: Coscheduling (scheduler-plugins) does not place pods together"
+    assert told.encode() in decision.body
+
+
 @pytest.mark.parametrize(
     ("annotations", "spec", "message"),
     [
