@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from tests.cluster.client import ApiError
 from tests.cluster.control_plane import Options
 from tests.cluster.install import MANIFESTS
 from tests.cluster.resources import PODS, Json
+from tests.manifests.built import objects_of
+from tests.manifests.chart import OPTIONS
 
 if TYPE_CHECKING:
     from tests.cluster.control_plane import ControlPlane, PlaneFactory
@@ -24,7 +27,9 @@ TOKENS = "/var/run/secrets/kubernetes.io/serviceaccount"
 @pytest.fixture(scope="module")
 def plane(start_plane: PlaneFactory) -> ControlPlane:
     """An API server with its controllers, on which nothing of ours was ever applied."""
-    return start_plane(Options(scheduler=False, kwok=False, lws=False))
+    plane = start_plane(Options(scheduler=False, kwok=False, lws=False))
+    plane.register_kinds(Path(__file__).parent / "crds" / "operators.yaml")
+    return plane
 
 
 def test_it_is_taken_whole_and_applied_again_changes_nothing(plane: ControlPlane) -> None:
@@ -44,7 +49,8 @@ def test_it_is_taken_whole_and_applied_again_changes_nothing(plane: ControlPlane
 def versions(plane: ControlPlane) -> dict[tuple[str, str], int | str]:
     """Give the generation of each object of the installation that is there, its version where it has none."""
     install = str(MANIFESTS / "install.yaml")
-    found = json.loads(plane.kubectl("get", "-f", install, "--ignore-not-found", "-o", "json"))["items"]
+    text = plane.kubectl("get", "-f", install, "--ignore-not-found", "-o", "json")
+    found = json.loads(text)["items"] if text else []
     return {
         (each["kind"], each["metadata"]["name"]): each["metadata"].get(
             "generation", each["metadata"]["resourceVersion"]
@@ -72,6 +78,23 @@ def test_only_the_reconciler_and_the_policy_service_get_a_token(plane: ControlPl
     assert {name for name, paths in mounted.items() if TOKENS in paths} == {"reconciler", "policy"}
     assert mounted["webhook"] == {"/etc/lockstep/tls", "/etc/lockstep/config"}
     assert not [each["name"] for each in containers if each["name"] == "webhook" and each.get("env")]
+
+
+@pytest.mark.parametrize("component", OPTIONS)
+def test_every_component_is_taken_whole(plane: ControlPlane, component: str) -> None:
+    """Under strict validation, on top of the installation of all schedulers."""
+    without = install_objects()
+    objects = [each for each in objects_of(component, root="install") if each not in without]
+    assert objects
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    said = plane.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=listed)
+    assert len(said.splitlines()) == len(objects)
+
+
+def test_c56_what_is_deleted_leaves_nothing_in_the_way(plane: ControlPlane) -> None:
+    """`kubectl delete -f` takes the webhook configurations and the rules with it, whatever becomes of the namespace."""
+    plane.kubectl("delete", "-f", str(MANIFESTS / "install.yaml"), "--wait=false")
+    plane.wait("nothing but the namespace is left", lambda: {kind for kind, _ in versions(plane)} <= {"Namespace"}, 60)
 
 
 def pod_of(deployment: str) -> Json:

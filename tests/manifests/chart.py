@@ -1,5 +1,6 @@
 """The Helm chart, made of what kustomize makes of the base alone and with each component."""
 
+import json
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Final
@@ -35,7 +36,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "certManager": "cert-manager makes the certificates",
     "monitoring": "ServiceMonitors, alerts and a dashboard",
     "networkPolicy": "nothing in and out but what is needed",
-    "clientCertificates": "the webhook is called only with a certificate of the authority in ConfigMap lockstep-client-ca",
+    "clientCertificates": "only who has a certificate of the authority in lockstep-client-ca may call the webhook",
 }
 
 CONFIGURATION: Final = Raw(
@@ -57,6 +58,7 @@ def chart() -> Iterator[tuple[str, str]]:
     """Give each file of the chart by its path within it."""
     yield "Chart.yaml", _chart()
     yield "values.yaml", _values()
+    yield "values.schema.json", _schema()
     by_kind: dict[str, list[str]] = {}
     writer = Writer(_conditions())
     for (kind, _), tree in _trees().items():
@@ -119,6 +121,30 @@ def _chart() -> str:
         "kubeVersion": ">=1.35.0-0",
     }
     return yaml.safe_dump(content, sort_keys=False)
+
+
+def _schema() -> str:
+    """Refuse values that nothing reads: a misspelt `failClosed` would leave the door open without a word."""
+    texts = {"type": "string"}
+    schedulers = {"type": "object", "additionalProperties": {"enum": sorted(all_providers())}, "minProperties": 1}
+    configuration = {
+        "schedulers": schedulers,
+        "defaults": {"type": "object"},
+        "repair": {"enum": ["report", "recreate"]},
+    }
+    properties: Json = {
+        "image": _closed({"repository": texts, "tag": texts}),
+        "createNamespace": {"type": "boolean"},
+        "configuration": _closed(configuration),
+        "global": {"type": "object"},
+    }
+    properties |= {name: {"type": "boolean"} for name in SUMMARIES}
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", **_closed(properties)}
+    return json.dumps(schema, indent=1) + "\n"
+
+
+def _closed(properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _values() -> str:

@@ -32,7 +32,9 @@ def rendered() -> Iterator[tuple[Path, str]]:
     yield MANIFESTS / "base" / "final-check.yaml", written(final_check.final_check(base), final_check.COMMENT)
     for provider in providers.values():
         folder = MANIFESTS / "components" / provider.name
-        yield folder / "rbac.yaml", written(rights.provider_rights(provider), rights.RENDERED)
+        roles = rights.provider_rights(provider)
+        if roles:
+            yield folder / "rbac.yaml", written(roles, rights.RENDERED)
         yield folder / "kustomization.yaml", _component(provider)
     monitoring = MANIFESTS / "components" / "monitoring"
     yield monitoring / "rules.yaml", written([alerts.prometheus_rule()], rights.RENDERED)
@@ -63,9 +65,14 @@ def _component(provider: Provider) -> str:
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
         "labels": labels(),
-        "resources": ["rbac.yaml"],
+        "resources": ["rbac.yaml"] if rights.provider_rights(provider) else [],
     }
-    words = f"What Lockstep needs for {provider.title}, and nothing else. {rights.RENDERED}"
+    needs = (
+        "What Lockstep needs, and nothing else, for"
+        if content["resources"]
+        else "Lockstep needs no right of its own for"
+    )
+    words = f"{needs} {provider.title}. {rights.RENDERED}"
     return written([content], words)
 
 

@@ -42,7 +42,11 @@ def provider_rights(provider: Provider) -> list[Json]:
     """Give roles and bindings that one scheduler needs, for the reconciler and for the policy service."""
     looks = _own_looks(provider)
     return [
-        *cluster_role(f"{RECONCILER}-{provider.name}", RECONCILER, policy_rules(provider.rights)),
+        *(
+            cluster_role(f"{RECONCILER}-{provider.name}", RECONCILER, policy_rules(provider.rights))
+            if provider.rights
+            else ()
+        ),
         *(cluster_role(f"{POLICY}-{provider.name}", POLICY, policy_rules(looks)) if looks else ()),
     ]
 
