@@ -10,8 +10,8 @@ from tests.schedulers.cases import GROUP, Case, Cases, late_replica, replica
 _SAFE: Final = {"preemptibility": "non-preemptible"}
 
 
-def _spec(minimum: int, queue: str = "default-queue", **more: object) -> Spec:
-    return Spec({"minMember": minimum, "queue": queue, **more})
+def _spec(minimum: int, **more: object) -> Spec:
+    return Spec({"queue": "default-queue", "minMember": minimum, **more})
 
 
 def _with_staleness(period: str, minimum: int) -> Spec:
@@ -33,7 +33,7 @@ CASES: Final = Cases(
     specs=(
         Case("C22: a replica of four is a gang of four", replica(), V2ALPHA2, _spec(4, **_SAFE)),
         Case("C02: late workers don't make a group stale", late_replica(), V2ALPHA2, _with_staleness("-1s", 1)),
-        Case("a queue", replica(intent=Intent(queue="team-a")), V2ALPHA2, _spec(4, "team-a", **_SAFE)),
+        Case("a queue", replica(intent=Intent(queue="team-a")), V2ALPHA2, _spec(4, queue="team-a", **_SAFE)),
         Case(
             "with a priority class KAI decides who may be preempted",
             replica(priority_class="serving-high"),

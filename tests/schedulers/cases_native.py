@@ -4,8 +4,18 @@ from typing import Any, Final
 
 from gangs.intents import Intent, Topology
 from schedulers.contract import Right, Spec, Stamp
-from schedulers.native import PROVIDER, V1ALPHA1, V1ALPHA2, V1ALPHA3, V1BETA1
-from schedulers.native_objects import CLAIMS, CLASS_OF_1_36, MODE_OF_1_36, PREEMPTION, TOPOLOGY
+from schedulers.native import PROVIDER
+from schedulers.native_objects import (
+    CLAIMS,
+    CLASS_OF_1_36,
+    MODE_OF_1_36,
+    PREEMPTION,
+    TOPOLOGY,
+    V1ALPHA1,
+    V1ALPHA2,
+    V1ALPHA3,
+    V1BETA1,
+)
 from tests.schedulers.cases import GROUP, Case, Cases, late_replica, replica
 
 RACK: Final = Intent(topology=Topology("rack", required=True))

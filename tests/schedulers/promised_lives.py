@@ -121,7 +121,7 @@ def a_thousand_groups_cost_three_writes_each_at_most(provider: Provider) -> None
     """A thousand replicas have a thousand names; a group is made once, and group and pod written once more at most."""
     scene = Scene(provider)
     scene.apply(size=1, replicas=1000)
-    scene.run(scene.lws_controller)
+    scene.run(scene.lws_all_at_once)
     assert len(names_of(scene)) == 1000
     before = scene.world.writes
     scene.run(scene.reconciler)

@@ -195,20 +195,28 @@ class Scene:
 
     # How they do it
 
+    def lws_all_at_once(self) -> bool:
+        """Take one step of every replica that there should be."""
+        sets = self.world.of_kind("LeaderWorkerSet")
+        steps = [self._step_of_replica(lws, index) for lws in sets for index in range(lws["spec"]["replicas"])]
+        return any(steps)
+
     def _step_of(self, lws: JsonObject) -> bool:
         meta, replicas = lws["metadata"], lws["spec"]["replicas"]
-        for index in range(replicas):
-            name = f"{meta['name']}-{index}"
-            leader = self.world.objects.get(("Pod", meta["namespace"], name))
-            if leader is None:
-                self._create(_leader(lws, name))
-                return True
-            if self._workers_of(lws, leader, index):
-                return True
+        if any(self._step_of_replica(lws, index) for index in range(replicas)):
+            return True
         surplus = self.world.objects.get(("Pod", meta["namespace"], f"{meta['name']}-{self._highest(lws)}"))
         if surplus is not None:
             self._collect(surplus)
         return surplus is not None
+
+    def _step_of_replica(self, lws: JsonObject, index: int) -> bool:
+        name = f"{lws['metadata']['name']}-{index}"
+        leader = self.world.objects.get(("Pod", lws["metadata"]["namespace"], name))
+        if leader is not None:
+            return self._workers_of(lws, leader, index)
+        self._create(_leader(lws, name))
+        return True
 
     def _highest(self, lws: JsonObject) -> int:
         """Give the index of the highest replica that is too many; one that there is not where none is."""
