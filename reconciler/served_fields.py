@@ -4,7 +4,7 @@ Fields whose feature gate is off are dropped without a word, and discovery shows
 """
 
 import logging
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -75,7 +75,7 @@ class ServedFields:
         self._kept[kind] = found
         return True
 
-    def _ask(self, kind: GroupKind, fields: object) -> frozenset[str] | None:
+    def _ask(self, kind: GroupKind, fields: Mapping[str, object]) -> frozenset[str] | None:
         body = {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
@@ -86,9 +86,14 @@ class ServedFields:
             answer = self._api.request(
                 "POST", object_path(kind, self._namespace), {"dryRun": "All"}, body=msgspec.json.encode(body)
             )
-            return frozenset(_decode(answer.body).spec)
+            return _kept(fields, _decode(answer.body).spec)
         except (CallFailed, msgspec.MsgspecError) as error:
             refused = isinstance(error, ApiError) and error.status in REFUSED and not isinstance(error, TooManyRequests)
             log.warning("which fields of %s are kept is not known: %s", kind.title, error)
             # What is refused is answered: nothing that depends on a gate is written then.
             return frozenset() if refused else None
+
+
+def _kept(sent: Mapping[str, object], answered: Mapping[str, object]) -> frozenset[str]:
+    """Give the fields that came back as they were sent, or that the server filled in: a default is no field of ours."""
+    return frozenset(name for name, value in answered.items() if value is not None and value == sent.get(name, value))
