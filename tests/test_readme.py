@@ -28,6 +28,21 @@ def test_paths_in_code_marks_lead_somewhere(page: str) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_open_question_is_answered_by_a_test_or_by_a_no() -> None:
+    """Each row names tests that are there; what does not hold is said in so many words."""
+    rows = section("open questions")[2:]
+    assert len(rows) == 11
+    for row in rows:
+        links = re.findall(r"\]\((tests/[\w./]+)\)", row)
+        assert links or " No: " in row, row
+        assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def section(name: str) -> list[str]:
+    """Give the lines of a section of the README."""
+    return (ROOT / "README.md").read_text().partition(f"<!-- {name} -->\n")[2].partition("<!-- /")[0].splitlines()
+
+
 def test_every_command_is_in_the_readme() -> None:
     """A command nobody hears of is no command."""
     text = (ROOT / "README.md").read_text()
