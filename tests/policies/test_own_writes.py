@@ -14,7 +14,9 @@ from policies.registry import all_rules
 from policies.reviewing import review
 from policies.snapshot import Snapshot
 from policies.targets import Target
+from reconciler.gates import open_gates, read_whole, standing_of
 from schedulers.configuration import default_configuration
+from schedulers.contract import Replica
 from tests.builders import KEY, NAMESPACE, JsonObject, patched, review_object
 from tests.reconciler.sights import (
     EXCLUSIVE,
@@ -22,6 +24,8 @@ from tests.reconciler.sights import (
     LEADER,
     LEADER_READY,
     PROVIDERS,
+    YUNIKORN,
+    Late,
     Plan,
     World,
     leader_worker_set,
@@ -167,3 +171,24 @@ def _edited(live: JsonObject, edit: JsonObject) -> JsonObject:
     known = edit.get("spec", {}).keys() & live["spec"].keys()
     spec = {**live["spec"], **{field: edit["spec"][field] for field in known}}
     return {**live, "metadata": {**live["metadata"], **edit.get("metadata", {})}, "spec": spec}
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize(
+    "late", [IN_TIME, LEADER_READY, EXCLUSIVE], ids=["in time", "LeaderReady", "exclusive topology"]
+)
+def test_c45_what_is_declared_when_gates_are_opened_breaks_no_rule(size: int, late: Late) -> None:
+    """YuniKorn's task groups on every pod, then off again; a leader alone carries the groups of its late workers."""
+    plan = Plan(provider=YUNIKORN, size=size, late=late, worker_set=late is IN_TIME and size > 1)
+    world = world_of(plan)
+    standing = standing_of(world.sight(), world.configuration)
+    assert standing is not None
+    replica = read_whole(standing, world.configuration)
+    assert isinstance(replica, Replica)
+    for action in open_gates(standing, replica):
+        world.carry_out(action)
+    for pod in world.of_kind("Pod"):
+        pod["spec"]["nodeName"] = "n1"
+    world.settle()
+    assert world.found == []
+    assert world.writes == len(world.of_kind("Pod")) * (2 if standing.needed == len(standing.members) else 1)
