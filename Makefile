@@ -49,7 +49,7 @@ coverage: $(STAMP) $(GO_STAMP) $(BROWSER_STAMP) $(SANDBOX_STAMP) ## all tests un
 	coverage combine
 	coverage report
 
-render: $(STAMP) ## render what is rendered from the providers: schema, tables
+render: $(STAMP) $(GO_STAMP) ## render what is rendered from the code: schema, tables, manifests, chart
 	python -m tests.rendering
 
 image-check: $(STAMP) $(SANDBOX_STAMP) ## the image's build and the image at work, without a registry
