@@ -16,12 +16,14 @@ from tests.autoscalers import autoscalers_page
 from tests.manifests import rendered as manifests
 from tests.manifests.built import built
 from tests.schedulers.promises import rendered as conformance_table
+from tests.words import words_page
 
 ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
 SCHEMA: Final = ROOT / "docs" / "configuration.schema.json"
 POLICIES: Final = ROOT / "docs" / "policies.md"
 AUTOSCALERS: Final = ROOT / "docs" / "autoscalers.md"
+WORDS: Final = ROOT / "docs" / "words.md"
 
 
 def rendered() -> Iterator[tuple[Path, str]]:
@@ -31,6 +33,7 @@ def rendered() -> Iterator[tuple[Path, str]]:
     yield POLICIES, policy_sheet(all_rules())
     yield from manifests.rendered()
     yield AUTOSCALERS, autoscalers_page(providers.values())
+    yield WORDS, words_page(providers.values())
     readme = with_section(README.read_text(), "providers", provider_table(providers))
     yield README, with_section(readme, "conformance", conformance_table(providers.values()))
 

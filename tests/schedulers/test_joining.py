@@ -72,6 +72,10 @@ def test_what_is_rendered_has_it(tree: Path) -> None:
     assert "| `made_up` | Made up | `made-up-scheduler` |" in (tree / "README.md").read_text()
     assert "| `made_up` |" in (tree / "README.md").read_text().partition("<!-- conformance")[2]
     assert "| Made up | `Unschedulable` |" in (tree / "docs" / "autoscalers.md").read_text()
+    assert (
+        "| Made up | `spec.queue` of its group | annotation `gangs.example.com/queue` |"
+        in (tree / "docs" / "words.md").read_text()
+    )
     schema = json.loads((tree / "docs" / "configuration.schema.json").read_text())
     assert "made_up" in schema["properties"]["schedulers"]["additionalProperties"]["enum"]
     rights = list(yaml.safe_load_all((tree / "manifests" / "components" / "made_up" / "rbac.yaml").read_text()))
