@@ -3,7 +3,7 @@
 import base64
 import binascii
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from lockstep.doctoring.places import CONFIGURATION, CONFIGURATION_KEY, LEASE, SECRET, WEBHOOK, Json, Place, place_of
 from lockstep.doctoring.probing import Handshake, Probe, handshakes, probe
 from policies.exceptions import Exceptions
+from reconciler.cache import Cache
 from reconciler.contract import Api, Forbidden, NotFound
 from reconciler.discovery import serves
 from reconciler.overview import Entry, replica_entries
@@ -22,6 +23,8 @@ from schedulers.registry import all_providers
 
 ADMISSION: Final = "admissionregistration.k8s.io/v1"
 RBAC: Final = "rbac.authorization.k8s.io/v1"
+EXTENSIONS: Final = "apiextensions.k8s.io/v1"
+LWS_KIND: Final = "leaderworkersets.leaderworkerset.x-k8s.io"
 LWS_DEPLOYMENT: Final = "lws-controller-manager"
 LWS_CONFIGURATION: Final = "lws-manager-config"
 
@@ -150,12 +153,8 @@ def look(  # noqa: PLR0913 - what the command's options say
     configuration, misconfigured = _configuration(live.get(Place("ConfigMap", namespace, CONFIGURATION)))
     providers = all_providers()
     served = frozenset(name for name, provider in providers.items() if _is_served(api, provider))
-    snapshot = take_snapshot(api, providers.values())
-    probes = [
-        outcome
-        for scheduler, name in sorted(configuration.schedulers.items())
-        if name in served and (outcome := probe(api, probe_namespace, scheduler, name, reader.unseen))
-    ]
+    lws_served = bool(reader.items(EXTENSIONS, "CustomResourceDefinition", fieldSelector=f"metadata.name={LWS_KIND}"))
+    snapshot = take_snapshot(api, providers.values()) if lws_served else Snapshot(Cache(), frozenset(), None, {})
     return Seen(
         now=now,
         ours=ours,
@@ -176,20 +175,17 @@ def look(  # noqa: PLR0913 - what the command's options say
         ),
         lws_deployments=reader.items("apps/v1", "Deployment", fieldSelector=f"metadata.name={LWS_DEPLOYMENT}"),
         lws_configurations=_texts(reader.items("v1", "ConfigMap", fieldSelector=f"metadata.name={LWS_CONFIGURATION}")),
-        lws_served=bool(reader.items("apiextensions.k8s.io/v1", "CustomResourceDefinition", fieldSelector=LWS_KIND)),
+        lws_served=lws_served,
         configuration=configuration,
         misconfigured=misconfigured,
         served=served,
-        probes=probes,
+        probes=list(_probes(api, configuration, served, probe_namespace, reader.unseen)),
         handshakes=handshakes(live),
         snapshot=snapshot,
         entries=replica_entries(snapshot, configuration),
         exceptions=exceptions,
         unseen=tuple(reader.unseen),
     )
-
-
-LWS_KIND: Final = "metadata.name=leaderworkersets.leaderworkerset.x-k8s.io"
 
 
 def secret_data(secret: Json | None, key: str) -> bytes:
@@ -222,6 +218,18 @@ def _configuration(config_map: Json | None) -> tuple[Configuration, str]:
         return configuration_of(check_document(CONFIGURATION_KEY, text)), ""
     except Misconfigured as error:
         return default_configuration(), " ".join(str(error).split())
+
+
+def _probes(
+    api: Api, configuration: Configuration, served: frozenset[str], namespace: str, unseen: list[str]
+) -> Iterator[Probe]:
+    """Try a pod of each scheduler whose groups are served; of any, where none are."""
+    schedulers = sorted(configuration.schedulers.items())
+    for scheduler, provider in [pair for pair in schedulers if pair[1] in served] or schedulers[:1]:
+        outcome = probe(api, namespace, scheduler, provider, unseen)
+        if outcome is None:
+            return
+        yield outcome
 
 
 def _is_served(api: Api, provider: Provider) -> bool:

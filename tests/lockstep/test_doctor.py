@@ -1,6 +1,7 @@
 """What the doctor makes of what it sees; that it sees it, `tests/cluster/test_doctor.py` shows."""
 
 import datetime as dt
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from lockstep.doctoring.examining import CHECKS, examine
 from lockstep.doctoring.findings import ERROR, WARNING, Finding, Report, write_json, write_text
 from lockstep.doctoring.places import Place, place_of
 from lockstep.doctoring.probing import Probe, leader_pod
-from lockstep.doctoring.seeing import Seen, plural_of
+from lockstep.doctoring.seeing import Seen, look, plural_of
 from lockstep.main import main
 from manifests.shipped import NAMESPACE, install_objects
 from policies.exceptions import NO_EXCEPTIONS
 from reconciler.cache import Cache
+from reconciler.contract import NO_QUERY, Forbidden, NotFound, Response, Stream
 from reconciler.objects import Pod
 from reconciler.snapshot import Snapshot
 from schedulers.configuration import default_configuration
@@ -70,11 +72,11 @@ def whats(found: Any) -> list[str]:
 
 def test_a_dropped_field_means_that_the_gate_is_off() -> None:
     """The webhook stamped, and the API server kept the label alone."""
-    assert whats(gates.find(seen(probes=[stamped()]))) == [
+    assert whats(gates.find(seen(probes=[stamped()], served=frozenset({"native"})))) == [
         'spec.schedulingGroup of a stamped pod of scheduler "default-scheduler" (dry run): must be kept, got nothing'
     ]
     kept = stamped(schedulingGroup={"podGroupName": "g"})
-    assert whats(gates.find(seen(probes=[kept]))) == []
+    assert whats(gates.find(seen(probes=[kept], served=frozenset({"native"})))) == []
 
 
 def test_a_refused_pod_is_told_with_the_servers_words() -> None:
@@ -237,6 +239,45 @@ def test_the_probe_is_a_pod_that_the_webhook_stamps() -> None:
 def test_resources_are_named_as_the_api_server_does(kind: str, plural: str) -> None:
     """Every kind that is shipped is read under its own path."""
     assert plural_of(kind) == plural
+
+
+class Bare:
+    """An API server with nothing on it but what it has itself; Secrets are nobody's to read."""
+
+    def request(self, method: str, path: str, query: Mapping[str, str] = NO_QUERY, **_: object) -> Response:  # noqa: ARG002
+        """Answer; nothing is stored."""
+        if "/secrets/" in path:
+            raise Forbidden(403, "Forbidden", "no")
+        if path == "/version":
+            return Response(200, {}, b'{"gitVersion": "v1.37.2"}')
+        if method == "POST":
+            raise Forbidden(403, "Forbidden", 'pods is forbidden: User "x" cannot create resource "pods"')
+        raise NotFound(404, "NotFound", path)
+
+    def stream(self, path: str, query: Mapping[str, str], *, read_timeout: float) -> Stream:
+        """Nobody asks for one."""
+        raise NotImplementedError
+
+
+def test_a_cluster_without_lws_and_without_us_is_looked_at() -> None:
+    """What is not there is no reason to stop, and what may not be looked at is said."""
+    found = look(Bare(), SHIPPED, ours="0.1.0", now=NOW, exceptions=NO_EXCEPTIONS, probe_namespace="default")
+    assert not found.lws_served
+    assert found.unseen == (
+        'Secret "lockstep-system/lockstep-ca"',
+        'Secret "lockstep-system/lockstep-tls"',
+        'dry runs of pods in namespace "default"',
+    )
+    told = whats(CHECKS["leaderworkerset"](found))
+    assert told == ["leaderworkersets.leaderworkerset.x-k8s.io: must be served, got no such kind"]
+    assert whats(examine(found).findings) == ['Namespace "lockstep-system": must be there, got nothing']
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", NAMESPACE])
+def test_a_probe_where_nothing_is_stamped_is_refused(namespace: str) -> None:
+    """It would find a fault that is none."""
+    with pytest.raises(ValueError, match="--probe-namespace: must be one whose pods are stamped"):
+        look(Bare(), SHIPPED, ours="0.1.0", now=NOW, exceptions=NO_EXCEPTIONS, probe_namespace=namespace)
 
 
 @pytest.mark.parametrize("text", ["a: b: c", "[1]", "just words"], ids=["no YAML", "no objects", "a word"])

@@ -22,7 +22,7 @@ def find(seen: Seen) -> Iterator[Finding]:
     named = Counter(pod.spec.scheduler_name or "default-scheduler" for pod in seen.snapshot.cache.pods.objects())
     for scheduler, pods in sorted(named.items()):
         provider = seen.configuration.provider(scheduler)
-        if provider is not None and provider.name not in seen.served:
+        if provider is not None and provider.kinds and provider.name not in seen.served:
             kinds = ", ".join(kind.title for kind in provider.kinds)
             what = f'scheduler "{scheduler}" of {pods} LWS pods: must have its groups served as {kinds}, got neither'
             yield Finding(NAME, ERROR, what, WHY_ABSENT, f"install {provider.title}, or serve its API")
