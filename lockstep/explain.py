@@ -10,8 +10,11 @@ import yaml
 
 from gangs import keys
 from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE
-from lockstep.manifests import BadManifest, Manifest, read_manifests
+from lockstep.files import WrongUsage, read_named
 from lockstep.rehearsal import Rehearsal, Stage
+from policies.findings import Source
+from policies.objects import Subject
+from policies.reading import Unreadable, read_objects
 from reconciler.objects import LeaderWorkerSet
 from schedulers.configuration import Configuration, Misconfigured, load_configuration
 from schedulers.contract import Provider
@@ -35,11 +38,11 @@ def run(args: argparse.Namespace) -> int:
     """Explain every LWS of the files; give the exit code."""
     try:
         configuration = load_configuration(args.config)
-        manifests = [manifest for file in args.files for manifest in read_manifests(file)]
-        explained = [explain(manifest, configuration) for manifest in manifests if manifest.kind == LWS]
+        found = [subject for file in args.files for subject in read_objects(read_named(file), file)]
+        explained = [explain(subject, configuration) for subject in found if kind_of(subject) == LWS]
     except Misconfigured as error:
         return _fail(str(error), BAD_CONFIGURATION)
-    except BadManifest as error:
+    except (Unreadable, WrongUsage) as error:
         return _fail(str(error), WRONG_USAGE)
     if not explained:
         return _fail(f"{', '.join(args.files)}: must hold a {LWS}, got none", WRONG_USAGE)
@@ -50,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def explain(manifest: Manifest, configuration: Configuration) -> Json:
+def explain(manifest: Subject, configuration: Configuration) -> Json:
     """Explain one LWS.
 
     Returns:
@@ -60,7 +63,7 @@ def explain(manifest: Manifest, configuration: Configuration) -> Json:
         `annotations`, `because`), `remarks`.
 
     Raises:
-        BadManifest: it is no LWS that the API server would take.
+        Unreadable: it is no LWS that the API server would take.
     """
     stage = stage_of(manifest, configuration)
     replicas = 1 if stage.lws.spec.replicas is None else stage.lws.spec.replicas
@@ -69,7 +72,7 @@ def explain(manifest: Manifest, configuration: Configuration) -> Json:
     return {
         "name": stage.lws.metadata.name,
         "namespace": stage.lws.metadata.namespace or "default",
-        "source": {"file": manifest.file, "line": manifest.line},
+        "source": {"file": source_of(manifest).file, "line": source_of(manifest).line},
         "replicas": replicas,
         "size": stage.size,
         "provider": {"name": provider.name if provider else None, "because": why_provider(stage, configuration)},
@@ -82,20 +85,30 @@ def explain(manifest: Manifest, configuration: Configuration) -> Json:
     }
 
 
-def stage_of(manifest: Manifest, configuration: Configuration) -> Stage:
+def kind_of(manifest: Subject) -> str:
+    """Give `<apiVersion>/<kind>`."""
+    return f"{manifest.content.get('apiVersion', '')}/{manifest.content.get('kind', '')}"
+
+
+def source_of(manifest: Subject) -> Source:
+    """Say where a manifest stands."""
+    return manifest.source or Source("", 1)
+
+
+def stage_of(manifest: Subject, configuration: Configuration) -> Stage:
     """Set the stage for a manifest's LWS."""
-    where = f"{manifest.file}:{manifest.line}"
+    source = source_of(manifest)
     try:
         lws = msgspec.convert(manifest.content, LeaderWorkerSet)
     except msgspec.ValidationError as error:
-        raise BadManifest(f"{where}: must be a {keys.LWS_KIND}, got {error}") from error
+        raise Unreadable(source.file, source.line, f"must be a {keys.LWS_KIND}, got {error}") from error
     for path, given in (
         ("metadata.name", lws.metadata.name),
         ("spec.leaderWorkerTemplate.workerTemplate", lws.spec.leader_worker_template.worker_template.spec.containers),
     ):
         if not given:
-            raise BadManifest(f"{where}: {path}: must be set, got nothing")
-    return Stage(lws, manifest.content, configuration)
+            raise Unreadable(source.file, source.line, f"{path}: must be set, got nothing")
+    return Stage(lws, dict(manifest.content), configuration)
 
 
 def why_provider(stage: Stage, configuration: Configuration) -> str:

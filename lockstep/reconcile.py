@@ -10,7 +10,6 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from lockstep.certificate_options import add_name_arguments, names_of
-from lockstep.logs import log_as_json
 from lockstep.reporting import Reporter, audit_arguments
 from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
 from reconciler.contract import CallFailed
@@ -21,6 +20,7 @@ from reconciler.recorder import Recorder
 from reconciler.secure_metrics import Secured
 from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.configuration import load_configuration
+from serving.logs import log_as_lines
 
 if TYPE_CHECKING:
     from reconciler.certificates import CertificateKeeper
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run until told to stop."""
-    log_as_json()
+    log_as_lines()
     if args.secure_metrics_addr is not None and None in (args.metrics_cert, args.metrics_key):
         print("--metrics-cert, --metrics-key: must be set with --secure-metrics-addr, got nothing", file=sys.stderr)  # noqa: T201
         return WRONG_USAGE

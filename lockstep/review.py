@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE
+from lockstep.files import STANDARD_INPUT, WrongUsage, read_text
 from policies.exceptions import NO_EXCEPTIONS, Exceptions, read_exceptions
 from policies.findings import Verdict
 from policies.objects import Subject
@@ -22,7 +23,6 @@ from policies.reviewing import review, snapshot_of
 from policies.snapshot import Snapshot
 from policies.targets import GENERIC_WORKLOAD, NEWEST, BadTarget, Target, parse_target
 
-STANDARD_INPUT: Final = "-"
 MANIFESTS: Final = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -32,10 +32,6 @@ class Given(msgspec.Struct, frozen=True):
     subjects: Sequence[Subject]
     snapshot: Snapshot
     target: Target
-
-
-class WrongUsage(Exception):  # noqa: N818 - reads as what it is
-    """Arguments that make no sense, or files that can't be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,20 +116,6 @@ def read_files(name: str) -> list[Subject]:
     path = Path(name)
     files = sorted(file for file in path.rglob("*") if file.suffix in MANIFESTS) if path.is_dir() else [path]
     return [subject for file in files for subject in read_objects(read_text(file), str(file))]
-
-
-def read_text(file: Path) -> str:
-    """Read a UTF-8 file, with or without a byte order mark.
-
-    Raises:
-        WrongUsage: it can't be read.
-    """
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise WrongUsage(f"{file}: must be a readable file, got {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise WrongUsage(f"{file}: must be UTF-8, got byte {error.object[error.start]:#04x}") from error
 
 
 def load_exceptions(file: str | None) -> Exceptions:

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from gunicorn.config import Config
-from gunicorn.glogging import Logger
 
 _PIPE_BUF = 4096
 """Bytes that a pipe takes whole once it says that it can be written to (POSIX: at least 512; Linux: 4096)."""
@@ -84,19 +82,20 @@ class LineHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; a traceback goes along as text."""
-        fields = {"level": record.levelname.lower(), "message": record.getMessage(), "pid": record.process}
+        fields = {
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "pid": record.process,
+        }
         if record.exc_info:
             fields["traceback"] = logging.Formatter().formatException(record.exc_info)
         self._writer.write(fields)
 
 
-class ServerLogger(Logger):  # type: ignore[misc]  # gunicorn is untyped
-    """gunicorn's own messages in the same form; there is no access log."""
-
-    def setup(self, cfg: Config) -> None:
-        """Replace the handlers that gunicorn installs (called at start and on reload)."""
-        super().setup(cfg)
-        self.error_log.handlers = [LineHandler(LineWriter())]
+def log_as_lines() -> None:
+    """Send all logs of this process to standard error as such lines."""
+    logging.basicConfig(level=logging.INFO, handlers=[LineHandler(LineWriter())])
 
 
 def _timestamp(seconds: float) -> str:

@@ -13,8 +13,8 @@ from serving.bridge import AsgiApplication
 from serving.callers import Callers
 from serving.certificates import Certificates
 from serving.health import Health
-from serving.logs import ServerLogger
 from serving.metrics import Metrics
+from serving.server_logger import ServerLogger
 from serving.tls import Files
 from serving.worker import Worker, require_c_parser
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 from gangs import keys
 from gangs.intents import PRIORITY_CLASS, QUEUE, SCHEDULE_TIMEOUT, TOPOLOGY, WORDS, Intent, Topology
 from lockstep.explain import explain
-from lockstep.manifests import Manifest
+from policies.findings import Source
+from policies.objects import Subject
 from reconciler.replicas import read_words
 from schedulers.configuration import Configuration, default_configuration
 from schedulers.contract import Declares, GroupKind, Provider, RefusesWords
@@ -133,7 +134,7 @@ def its_promise_for_late_workers_is_explained(provider: Provider) -> None:
     scene = Scene(provider)
     scene.apply(size=3, spec={"startupPolicy": "LeaderReady"})
     (lws,) = scene.world.of_kind("LeaderWorkerSet")
-    explained = explain(Manifest("lws.yaml", 1, lws), scene.configuration)
+    explained = explain(Subject(lws, Source("lws.yaml", 1)), scene.configuration)
     assert explained["lateWorkers"] == {"because": "spec.startupPolicy", "promise": provider.late_workers.promise}
     found = [one.message for one in judged(lws).findings if one.rule == "late-workers-have-room"]
     assert bool(found) != provider.late_workers.floor
