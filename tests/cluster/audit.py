@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
-_GROUPS = ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh")
+_GROUPS = (
+    "scheduling.k8s.io",
+    "scheduling.x-k8s.io",
+    "scheduling.volcano.sh",
+    "scheduling.sigs.k8s.io",
+    "scheduling.run.ai",
+)
 
 
 def policy() -> str:
