@@ -72,7 +72,7 @@ class Kai:
         }
     )
     nearest = MappingProxyType(
-        {intents.SCHEDULE_TIMEOUT: "none: a group waits as long as it takes, and holds no room meanwhile"}
+        {intents.SCHEDULE_TIMEOUT: "placing all members in one step, so that none waits for the rest"}
     )
     own_keys: intents.OwnKeys = MappingProxyType(
         {
