@@ -7,20 +7,27 @@ import functools
 import itertools
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 import pytest
+from cryptography import x509
 
+from certs.authority import make_authority
+from certs.leaf import make_leaf
+from certs.lives import Lives
+from certs.pair import draw_key
+from certs.renewal import decide
+from certs.sight import Rest, Sight
 from certs.store import certificates_in
 from reconciler.certificate_objects import REVOKED
-from tests.cluster.certificate_stage import AUTHORITIES, CONFIGURATIONS, LEAF, Stage
+from tests.cluster.certificate_stage import AUTHORITIES, CONFIGURATIONS, HOSTS, LEAF, Stage
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import USER
 from tests.cluster.resources import EVENTS, LEASES, MUTATING_WEBHOOKS, SECRETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from certs.store import Stored
@@ -29,6 +36,10 @@ if TYPE_CHECKING:
 
 ADMITTED = 201
 ADMISSION = {resource.plural for resource, _ in CONFIGURATIONS}
+Harm = dict[str, dict[str, bytes | None]]
+"""Name of a Secret -> keys to change."""
+
+LIFE = timedelta(days=30)
 _number = itertools.count()
 
 
@@ -143,13 +154,53 @@ def test_c56_a_deleted_configuration_stays_deleted(plane: ControlPlane, settled:
     plane.holds("it stays away", absent, 15, 1)
 
 
-BROKEN: tuple[tuple[str, dict[str, dict[str, bytes | None]], str], ...] = (
-    ("a leaf that is cut off", {LEAF: {"tls_crt": b"-----BEGIN CERTIFICATE-----\nMIIB"}}, "LeafRenewed"),
-    ("a key that is none", {LEAF: {"tls_key": b"no key"}}, "LeafRenewed"),
-    ("an emptied Secret", {LEAF: {"tls_crt": None, "tls_key": None, "ca_crt": None}}, "LeafRenewed"),
-    ("an authority that is cut off", {AUTHORITIES: {"current_crt": b"x"}}, "AuthorityPromoted"),
-    ("a next authority without its key", {AUTHORITIES: {"next_key": None}}, "NextAuthorityMade"),
-    ("both authorities without keys", {AUTHORITIES: {"current_key": b"x", "next_key": b"x"}}, "AuthorityMade"),
+def leaf(
+    stage: Stage, *, hosts: tuple[str, ...] = HOSTS, begin: timedelta = timedelta(), life: timedelta = LIFE
+) -> Harm:
+    """A leaf that the current authority signed."""
+    key, serial = draw_key(), x509.random_serial_number()
+    made = make_leaf(stage.stored.current.held, hosts, datetime.now(UTC) + begin, key, serial, life)
+    return {LEAF: {"tls_crt": made.certificate_pem, "tls_key": made.key_pem}}
+
+
+def another_key(_: Stage) -> Harm:
+    """A key that belongs to no certificate."""
+    made = make_authority(datetime.now(UTC), draw_key(), x509.random_serial_number())
+    return {LEAF: {"tls_key": made.key_pem}}
+
+
+def foreign(_: Stage) -> Harm:
+    """A leaf that is fine but for who signed it."""
+    key, serial = draw_key(), x509.random_serial_number()
+    authority = make_authority(datetime.now(UTC), key, serial)
+    made = make_leaf(authority, HOSTS, datetime.now(UTC), draw_key(), x509.random_serial_number())
+    return {LEAF: {"tls_crt": made.certificate_pem, "tls_key": made.key_pem}}
+
+
+def expired_authority(_: Stage) -> Harm:
+    """A current authority that is no longer valid."""
+    made = make_authority(datetime.now(UTC) - timedelta(days=400), draw_key(), x509.random_serial_number())
+    return {AUTHORITIES: {"current_crt": made.certificate_pem, "current_key": made.key_pem}}
+
+
+def always(name: str, **data: bytes | None) -> Callable[[Stage], Harm]:
+    """The same harm for every installation."""
+    return lambda _: {name: data}
+
+
+BROKEN: tuple[tuple[str, Callable[[Stage], Harm], str], ...] = (
+    ("a leaf that is cut off", always(LEAF, tls_crt=b"-----BEGIN CERTIFICATE-----\nMIIB"), "LeafRenewed"),
+    ("a key that is none", always(LEAF, tls_key=b"no key"), "LeafRenewed"),
+    ("the key of another", another_key, "LeafRenewed"),
+    ("an expired leaf", lambda stage: leaf(stage, life=timedelta(minutes=-1)), "LeafRenewed"),
+    ("a leaf of the future", lambda stage: leaf(stage, begin=timedelta(days=3)), "LeafRenewed"),
+    ("a leaf for other hosts", lambda stage: leaf(stage, hosts=("example.com",)), "LeafRenewed"),
+    ("someone else's leaf", foreign, "LeafRenewed"),
+    ("an emptied Secret", always(LEAF, tls_crt=None, tls_key=None, ca_crt=None), "LeafRenewed"),
+    ("an authority that is cut off", always(AUTHORITIES, current_crt=b"x"), "AuthorityPromoted"),
+    ("an expired authority", expired_authority, "AuthorityPromoted"),
+    ("a next authority without its key", always(AUTHORITIES, next_key=None), "NextAuthorityMade"),
+    ("two authorities without keys", always(AUTHORITIES, current_key=b"x", next_key=b"x"), "AuthorityMade"),
 )
 
 
@@ -164,10 +215,10 @@ def test_broken_material(plane: ControlPlane, settled: Stage) -> None:
     assert load.admitted > 0
 
 
-def mend(plane: ControlPlane, stage: Stage, harm: dict[str, dict[str, bytes | None]], case: str) -> None:
+def mend(plane: ControlPlane, stage: Stage, harm: Callable[[Stage], Harm], case: str) -> None:
     """Do harm and wait until everything is whole again."""
     before = stage.stored
-    for name, change in harm.items():
+    for name, change in harm(stage).items():
         stage.put(name, **change)
     plane.wait(f"{case}: is mended", lambda: mended(stage, before), 60)
 
@@ -179,11 +230,12 @@ def is_told(plane: ControlPlane, stage: Stage, reason: str) -> bool:
 
 
 def mended(stage: Stage, before: Stored) -> bool:
-    """Is everything whole again, and something new?"""
+    """Is everything whole again, nothing more to do, and something new?"""
     after = stage.stored
-    slots = (after.leaf, after.current, after.next)
-    fresh = [slot.pair for slot in slots] != [before.leaf.pair, before.current.pair, before.next.pair]
-    return fresh and all(slot.pair is not None for slot in slots) and stage.agrees(datetime.now(UTC))
+    if [after.leaf, after.current, after.next] == [before.leaf, before.current, before.next]:
+        return False
+    rest = decide(Sight(after, tuple(stage.bundles()), HOSTS), datetime.now(UTC), Lives())
+    return isinstance(rest, Rest) and not rest.amiss and stage.agrees(datetime.now(UTC))
 
 
 class Load:
