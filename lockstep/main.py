@@ -25,7 +25,7 @@ COMMANDS = {
     "uninstall": "say what stays behind when Lockstep is taken away",
     "doctor": "say what is wrong with an installation",
     "breakglass": "let LWS pods be created while Lockstep is away, and close that again",
-    "certs": "make certificates for local use",
+    "certs": "make certificates for local use, show those of a cluster",
 }
 
 
