@@ -42,11 +42,18 @@ def keep_shared(sight: Sight, provider: Provider, replica: Replica, kind: GroupK
     sharing = provider.share(replica, kind, served, sight.kept or ())
     if sharing.waits and sight.group is None:
         return Kept(tuple(_wait(replica)), ready=False)
+    if sight.group is not None and not _refers(sight.group, sharing.reference):
+        return ALONE
     actions = tuple(action for shared in sharing.objects for action in _keep(sight, shared, replica))
     if any(isinstance(action, Say | LookAgain) for action in actions):
         return Kept(actions, ready=sight.group is not None)
     missing = any(shared.first and sight.find(shared.kind, shared.name) is None for shared in sharing.objects)
     return Kept((*actions, *_say_apart(replica, sharing)), sharing.reference, ready=not missing)
+
+
+def _refers(live: GroupObject, reference: Mapping[str, object]) -> bool:
+    """Tell whether a group that exists was made with these references; they can't be added later."""
+    return all(live.spec.get(name) == value for name, value in reference.items())
 
 
 def _keep(sight: Sight, shared: Shared, replica: Replica) -> Iterator[Action]:
