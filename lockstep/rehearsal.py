@@ -120,7 +120,7 @@ class Stage:
         operations = msgspec.json.decode(base64.b64decode(answer["response"].get("patch", "")) or b"[]")
         for operation in operations:
             *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-            place = pod
+            place: Any = pod
             for parent in parents:
                 place = place[parent]
             if last == "-":

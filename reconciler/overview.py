@@ -1,6 +1,6 @@
 """Every replica of a snapshot with its state."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import inf
 from typing import Final
 
@@ -21,7 +21,7 @@ from reconciler.states import (
     gates_of,
     judge,
 )
-from reconciler.turns import Place, line_up
+from reconciler.turns import Line, line_up
 from schedulers.configuration import Configuration
 
 
@@ -80,14 +80,15 @@ def replica_entries(snapshot: Snapshot, configuration: Configuration) -> list[En
     return sorted(found, key=lambda entry: (entry.namespace, entry.lws, entry.index, entry.group))
 
 
-def _line(snapshot: Snapshot, configuration: Configuration) -> list[Place]:
+def _line(snapshot: Snapshot, configuration: Configuration) -> Line:
     """Put in line the replicas whose gates are opened one after the other."""
     leaders = [key for name in configuration.schedulers for key in snapshot.cache.leaders_at_gate(name)]
     found = (snapshot.cache.sight(key, None, age=inf, recreations=0) for key in leaders)
-    return line_up((sight for sight in found if isinstance(sight, Sight)), configuration)
+    places = line_up((sight for sight in found if isinstance(sight, Sight)), configuration)
+    return Line(tuple(places), snapshot.stand_ins)
 
 
-def _entry(leader: Pod, snapshot: Snapshot, configuration: Configuration, line: Sequence[Place]) -> Entry:
+def _entry(leader: Pod, snapshot: Snapshot, configuration: Configuration, line: Line) -> Entry:
     meta = leader.metadata
     provider = configuration.provider(leader.spec.scheduler_name)
     kind = None if provider is None else snapshot.first(provider.kinds)

@@ -1,7 +1,7 @@
 """The cluster as it is at one moment: everything listed once, for commands that only look."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -27,7 +27,7 @@ from reconciler.store import Entry, Key, Store
 from reconciler.watches import ALL, NO_SELECTORS, OF_LWS, TAKES_ROOM
 from reconciler.watching import Target
 from reconciler.wire import BAD_ITEM, BadAnswer, Page, decode_page
-from schedulers.contract import GroupKind, Provider
+from schedulers.contract import Declares, GroupKind, Provider
 
 
 class HasMetadata(Protocol):
@@ -76,19 +76,21 @@ class Snapshot(msgspec.Struct, frozen=True):
         served: the group kinds that the cluster serves.
         free: what is free in sum, `None` where nodes or the pods of others can't be listed.
         warnings: namespace and name of an LWS -> what Lockstep has warned of, newest last.
+        stand_ins: namespace and group -> the pods that its scheduler has made to hold its room.
     """
 
     cache: Cache
     served: frozenset[GroupKind]
     free: Requests | None
     warnings: Mapping[Key, Sequence[str]]
+    stand_ins: Mapping[Key, Sequence[Pod]] = {}
 
     def first(self, kinds: Sequence[GroupKind]) -> GroupKind | None:
         """Find the first of some kinds that is served."""
         return next((kind for kind in kinds if kind in self.served), None)
 
 
-def take_snapshot(api: Api, providers: Iterable[Provider], namespaces: Sequence[str] = ()) -> Snapshot:
+def take_snapshot(api: Api, providers: Collection[Provider], namespaces: Sequence[str] = ()) -> Snapshot:
     """List everything once.
 
     Args:
@@ -111,7 +113,18 @@ def take_snapshot(api: Api, providers: Iterable[Provider], namespaces: Sequence[
         cache.groups[kind] = Store()
         fill(cache.groups[kind], _everywhere(api, kind, where, GroupObject))
     fill(cache.namespaces, _namespaces(api))
-    return Snapshot(cache, served, _free(api), _warnings(api, where))
+    carried = {key for pod in cache.pods.objects() for key in pod.labels}
+    labels = carried & {provider.stand_in for provider in providers if isinstance(provider, Declares)}
+    return Snapshot(cache, served, _free(api), _warnings(api, where), _stand_ins(api, where, labels))
+
+
+def _stand_ins(api: Api, namespaces: Sequence[str], labels: Iterable[str]) -> dict[Key, Sequence[Pod]]:
+    """Collect the pods that hold room for others, by their group."""
+    found: dict[Key, list[Pod]] = {}
+    for label in labels:
+        for pod in _everywhere(api, PODS, namespaces, Pod, {"label_selector": f"{label},!{keys.LWS_NAME}"}):
+            found.setdefault((pod.metadata.namespace, pod.labels.get(label, "")), []).append(pod)
+    return {key: tuple(pods) for key, pods in found.items()}
 
 
 def fill(store: Store[T], objects: Iterable[T]) -> None:

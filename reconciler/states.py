@@ -17,7 +17,7 @@ from reconciler.overwriting import overwritten, why_overwritten
 from reconciler.replicas import Sight, real_size, whole_requests
 from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits, why_dropped
 from reconciler.room import Shortage, shortages
-from reconciler.turns import Place, how_many_wait, why_gated
+from reconciler.turns import NOBODY, Line, how_many_wait, why_gated
 from reconciler.wanted import live_minimum
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
@@ -66,6 +66,7 @@ class Facts(msgspec.Struct, frozen=True):
         free: what is free in the cluster in sum, `None` where that is not known.
         turn: why our gate holds its pods, empty where it holds none.
         behind: how many replicas wait for their turn while it holds its own.
+        stand_ins: pods that its scheduler has made to hold its room.
     """
 
     sight: Sight
@@ -76,6 +77,7 @@ class Facts(msgspec.Struct, frozen=True):
     free: Mapping[str, int] | None
     turn: str = ""
     behind: int = 0
+    stand_ins: Sequence[Pod] = ()
 
     @property
     def bound(self) -> int:
@@ -93,7 +95,7 @@ def judge(
     configuration: Configuration,
     served: Callable[[Sequence[GroupKind]], GroupKind | None],
     free: Mapping[str, int] | None,
-    line: Sequence[Place] = (),
+    line: Line = NOBODY,
 ) -> Finding:
     """Find the state of one leader's replica.
 
@@ -111,8 +113,9 @@ def judge(
         told = f'; gate "{keys.GATE}" is still on its pods, and comes off' if left else ""
         return Finding(NOT_OURS, reason + told)
     roll = call_roll(sight, provider, configuration)
-    turn, behind = why_gated(line, sight, configuration), how_many_wait(line, sight)
-    facts = Facts(sight, provider, served(provider.kinds), roll, real_size(sight), free, turn, behind)
+    turn, behind = why_gated(line.places, sight, configuration), how_many_wait(line.places, sight)
+    stand_ins = line.stand_ins.get((sight.member.namespace, sight.member.group or ""), ())
+    facts = Facts(sight, provider, served(provider.kinds), roll, real_size(sight), free, turn, behind, stand_ins)
     return next(found for rule in RULES if (found := rule(facts)) is not None)
 
 
@@ -184,9 +187,16 @@ def _reserves(facts: Facts) -> Finding | None:
         why = _why_late(facts) if facts.bound else None
         late = f": its workers come after its leader ({why})" if why else ""
         return Finding(WAITS_FOR_MEMBERS, f"{exist}{late}{behind}")
-    short, asks = _blocking(facts)
-    held = "its placeholders hold the room that they have got until there is room for all"
-    return Finding(WAITS_FOR_CAPACITY, f"{held}{behind}; {asks}", short, _words(facts.unbound))
+    placed = [pod for pod in facts.stand_ins if pod.bound]
+    held = f"{len(placed)} of its {len(facts.stand_ins)} placeholders have a node and hold it until all have one"
+    short, asks = _blocking(msgspec.structs.replace(facts, free=_with_own(facts.free, placed)))
+    words = _words([pod for pod in facts.stand_ins if not pod.bound]) or _words(facts.unbound)
+    return Finding(WAITS_FOR_CAPACITY, f"{held}{behind}; {asks}", short, words)
+
+
+def _with_own(free: Mapping[str, int] | None, placed: Sequence[Pod]) -> Mapping[str, int] | None:
+    """Count what a replica's own placeholders hold as free for it."""
+    return None if free is None else add(free, *(pod_requests(pod.spec, pod.status) for pod in placed))
 
 
 def _no_group(facts: Facts) -> Finding | None:

@@ -5,14 +5,16 @@ for ever: seen with YuniKorn in four of six tries, also over queues. So the next
 or gone. A replica that can't be opened yet is passed over; it holds nothing.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from gangs.resources import ResourceError
 from reconciler.gates import Standing, read_whole, standing_of
+from reconciler.objects import Pod
 from reconciler.replicas import NotYet, Sight
+from reconciler.store import Key
 from schedulers.configuration import Configuration
 from schedulers.contract import Replica
 
@@ -42,6 +44,21 @@ class Place(msgspec.Struct, frozen=True):
         """Name of its leader for people."""
         metadata = self.standing.sight.leader.metadata
         return f"{metadata.namespace}/{metadata.name}"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Everyone whose gates are opened one after the other.
+
+    Attributes:
+        places: in order.
+        stand_ins: namespace and group -> the pods that its scheduler has made to hold its room.
+    """
+
+    places: tuple[Place, ...] = ()
+    stand_ins: Mapping[Key, Sequence[Pod]] = {}
+
+
+NOBODY: Final = Line()
 
 
 class Opening(msgspec.Struct, frozen=True):

@@ -495,10 +495,12 @@ class Declares(Protocol):
     Attributes:
         declared: annotations of a declaration. They come off once the replica is whole.
         hold: seconds for which the scheduler holds the room of members that don't come, without a word about it.
+        stand_in: label under which the pods that it makes to hold the room carry the group.
     """
 
     declared: tuple[str, ...]
     hold: int
+    stand_in: str
 
     def declare(self, replica: Replica, roles: Sequence[Role], age: float) -> Declaration:
         """Compute what is written on every pod of a replica when its gates are opened.

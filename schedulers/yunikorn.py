@@ -34,7 +34,7 @@ APP_ID: Final = "yunikorn.apache.org/app-id"
 """Unique over all namespaces; a label counts before an annotation."""
 OLD_APP_IDS: Final = ("applicationId", "spark-app-selector")
 MADE_UP_BY_YUNIKORN: Final = "autogen"
-"""End of the application ids that its own admission webhook gives to pods without one."""
+"""End of the ids that its own webhook makes up."""
 
 TASK_GROUP_NAME: Final = "yunikorn.apache.org/task-group-name"
 TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
@@ -81,6 +81,7 @@ class YuniKorn:
 
     declared = (TASK_GROUPS, PARAMETERS)
     hold = HOLD
+    stand_in = APP_ID
 
     def stamp(self, group: str, *, leader: bool) -> Stamp:
         """Make each incarnation an application of its own, and hold the pod back until its task groups are declared."""
@@ -91,8 +92,7 @@ class YuniKorn:
         """Find the application that a pod is of; a placeholder is nobody's member."""
         return next(_claims(pod), None)
 
-    def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - the contract's signature
-        """Give nothing: there is no group object."""
+    def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002, D102 - there is no group object
         return Spec({})
 
     def declare(self, replica: Replica, roles: Sequence[Role], age: float) -> Declaration:

@@ -142,7 +142,7 @@ def test_c01_ten_replicas_on_four_nodes_stand_whole_or_not_at_all(plane: Control
     states = Counter(entry["state"] for entry in entries)
     assert (code, states) == (1, {"running": 2, "waits for capacity": 1, "gated": 7})
     [holder] = [entry for entry in entries if entry["state"] == "waits for capacity"]
-    assert "its placeholders hold the room that they have got until there is room for all" in holder["reason"]
+    assert holder["reason"].startswith("0 of its 2 placeholders have a node and hold it until all have one")
     assert "7 replicas wait for their turn behind it" in holder["reason"]
     behind = f"waits for its turn behind default/vllm-{holder['index']}"
     assert {entry["reason"] for entry in entries if entry["state"] == "gated"} == {behind}

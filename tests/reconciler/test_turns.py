@@ -14,7 +14,7 @@ from reconciler.snapshot import Snapshot
 from reconciler.turns import line_up, take_turns
 from schedulers.configuration import Configuration, default_configuration
 from tests.builders import JsonObject
-from tests.reconciler.sights import NATIVE, YUNIKORN, World, fill, merged, replica
+from tests.reconciler.sights import NATIVE, YUNIKORN, World, decoded, fill, merged, replica
 
 CONFIGURATION = default_configuration()
 OPEN: JsonObject = {"spec": {"schedulingGates": None}}
@@ -207,10 +207,27 @@ def test_status_says_behind_whom_a_replica_waits() -> None:
     assert found[0] == ("gated", "waits for its turn behind team-a/b-0")
     assert found[2] == ("gated", "waits for its turn behind team-a/b-0")
     assert found[1][0] == "waits for capacity"
-    assert found[1][1].startswith(
-        "its placeholders hold the room that they have got until there is room for all; "
-        "2 replicas wait for their turn behind it; asks "
-    )
+    held = "0 of its 0 placeholders have a node and hold it until all have one"
+    assert found[1][1].startswith(f"{held}; 2 replicas wait for their turn behind it; asks ")
+
+
+def test_status_says_what_placeholders_hold_and_what_is_said_of_them() -> None:
+    """What its own hold is as good as free for a replica; why the others wait stands on them alone."""
+    world = World(*waiting("a", 1, OPEN, OPEN))
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room in the queue"}
+    container = {"name": "pause", "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "8"}}}
+    pods = [
+        {"kind": "Pod", "spec": {"nodeName": "n1", "containers": [container]}},
+        {"kind": "Pod", "spec": {"containers": [container]}, "status": {"conditions": [said]}},
+    ]
+    leader = world.objects["Pod", "team-a", "a-0"]
+    key = ("team-a", leader["metadata"]["labels"]["lockstep.dev/group"])
+    stand_ins = {key: tuple(decoded(pod) for pod in pods)}
+    free = {"cpu": 10**9, "nvidia.com/gpu": 0}
+    [entry] = replica_entries(Snapshot(world.cache(), frozenset(), free, {}, stand_ins), CONFIGURATION)
+    held = "1 of its 2 placeholders have a node and hold it until all have one"
+    assert entry.reason == f"{held}; asks nvidia.com/gpu 16, 8 free in sum (a sum is not a placement)"
+    assert entry.words == "no room in the queue"
 
 
 def test_status_says_what_else_a_gate_waits_for() -> None:
