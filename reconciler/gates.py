@@ -96,8 +96,9 @@ def standing_of(sight: Sight, configuration: Configuration) -> Standing | None:
 
 
 def strangers_in(roll: Roll) -> int:
-    """Count the pods of a replica that are no members and can't become any."""
-    return len(roll.dropped) + len(roll.strangers) + len(roll.unstamped)
+    """Count the pods of a replica that are no members, and stay none: one that goes is made anew, as a member."""
+    others = (*roll.dropped, *roll.strangers, *roll.unstamped)
+    return sum(not (pod.leaving or pod.finished) for pod in others)
 
 
 def read_whole(standing: Standing, configuration: Configuration) -> Replica | NotYet:

@@ -231,20 +231,37 @@ def test_a_replica_that_can_not_be_placed_yet_is_not_opened(difference: dict[str
     assert read_whole(stand(world), world.configuration) == NotYet(reason, 0.0)
 
 
+UNSTAMPED: JsonObject = {
+    "metadata": {
+        "labels": {"lockstep.dev/group": None, "yunikorn.apache.org/app-id": None},
+        "annotations": {"yunikorn.apache.org/task-group-name": None},
+    },
+    "spec": {"schedulingGates": None},
+}
+
+
 def test_a_replica_is_opened_without_pods_that_are_no_members() -> None:
     """A worker admitted while the webhook was away is placed alone; the rest is a gang, and not left behind."""
-    world = world_of(size=3, changes={"vllm-0-2": {
-        "metadata": {
-            "labels": {"lockstep.dev/group": None, "yunikorn.apache.org/app-id": None},
-            "annotations": {"yunikorn.apache.org/task-group-name": None},
-        },
-        "spec": {"schedulingGates": None},
-    }})  # fmt: skip
+    world = world_of({}, {}, UNSTAMPED, size=3)
     actions = opening(world)
     assert [action.name for action in actions] == ["vllm-0", "vllm-0-1"]
     assert [(group["name"], group["minMember"]) for group in groups_of(actions[0])] == [("leader", 1), ("worker", 1)]
     message = "pod team-a/vllm-0-2: was admitted without its group, and YuniKorn places it alone"
     assert said(tend(world)) == [("UnstampedPod", message)]
+
+
+def test_workers_of_a_leader_without_a_stamp_are_not_left_behind() -> None:
+    """It was admitted while the webhook was away: its workers are a gang by themselves."""
+    actions = opening(world_of(UNSTAMPED, size=3))
+    assert [action.name for action in actions] == ["vllm-0-1", "vllm-0-2"]
+    assert [(group["name"], group["minMember"]) for group in groups_of(actions[0])] == [("worker", 2)]
+
+
+def test_a_pod_without_a_stamp_that_goes_is_waited_for() -> None:
+    """It comes back with one."""
+    leaving = merged(UNSTAMPED, {"metadata": {"deletionTimestamp": "2026-11-29T22:06:32Z"}})
+    world = world_of({}, leaving)
+    assert read_whole(stand(world), world.configuration) == NotYet("1 of 2 pods exist", 0.0)
 
 
 def test_an_unstamped_pod_is_made_anew_where_that_is_chosen() -> None:
