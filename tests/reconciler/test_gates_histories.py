@@ -92,7 +92,7 @@ def apply(play: Play, sizes: list[tuple[int, bool]], *, replicas: int) -> None:
         play.apply(f"set{number}", size=size, replicas=replicas, spec=LEADER_READY if late else {})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sizes=SETS, steps=STEPS, nodes=st.integers(0, 6), luck=st.integers(0, 97), settled=st.booleans())
 def test_through_any_history_one_replica_is_open_and_none_is_left_behind(
     sizes: list[tuple[int, bool]], steps: list[tuple[str, int]], nodes: int, luck: int, *, settled: bool
