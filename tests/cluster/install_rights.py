@@ -41,18 +41,25 @@ _ELSEWHERE: Final = "its kinds are not served by this control plane; what it nee
 
 EXEMPT: Final = (
     Exempt("", ("pods",), ("delete",), "only with `repair: recreate`: tests/cluster/test_outages.py"),
+    Exempt(
+        "resource.k8s.io",
+        ("resourceclaims",),
+        ("get", "create"),
+        "for groups that share a ResourceClaim: tests/reconciler/test_claims.py",
+    ),
     *(
         Exempt(group, ("podgroups",), ("get",), _AFTER_CONFLICT)
         for group in ("scheduling.k8s.io", "scheduling.x-k8s.io", "scheduling.volcano.sh")
     ),
     *(
-        Exempt(group, ("podgroups",), _ALL, f"{_ELSEWHERE} tests/schedulers/cases_{name}.py")
+        Exempt(group, ("podgroups", "queues"), _ALL, f"{_ELSEWHERE} tests/schedulers/cases_{name}.py")
         for group, name in (
             ("scheduling.run.ai", "kai"),
             ("scheduling.sigs.k8s.io", "koordinator"),
             ("scheduling.godel.kubewharf.io", "godel"),
         )
     ),
+    Exempt("kueue.x-k8s.io", ("localqueues",), ("list",), f"{_ELSEWHERE} tests/policies/test_fixtures.py"),
     Exempt(
         "scheduling.k8s.io",
         ("workloads", "compositepodgroups"),

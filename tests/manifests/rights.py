@@ -7,7 +7,7 @@ from policies.reports.policy_reports import RIGHTS as REPORT_RIGHTS
 from policies.rights import READS as POLICY_READS
 from policies.rights import service_rights
 from reconciler.certificate_rights import configuration_rights, named_rules, secret_rights
-from reconciler.rights import READS, WRITES, policy_rules
+from reconciler.rights import policy_rules, reconciler_rights
 from schedulers.contract import Provider, Right
 from schedulers.registry import all_providers
 
@@ -27,8 +27,9 @@ RENDERED: Final = "Rendered from the code by `make render`."
 
 def base_rights() -> list[Json]:
     """Give roles and bindings of both accounts without those that a scheduler brings."""
-    everywhere = [right for right in (*READS, *WRITES) if right.api_group != LEASES]
-    lease = [right for right in WRITES if right.api_group == LEASES]
+    own = reconciler_rights(())
+    everywhere = [right for right in own if right.api_group != LEASES]
+    lease = [right for right in own if right.api_group == LEASES]
     return [
         *cluster_role(RECONCILER, RECONCILER, policy_rules(everywhere)),
         *cluster_role(POLICY, POLICY, policy_rules(_common_looks())),
@@ -53,7 +54,7 @@ def provider_rights(provider: Provider) -> list[Json]:
 
 def report_rights() -> list[Json]:
     """Give what keeping PolicyReports needs: the reports, and what the audit looks at beside the reconciler's own."""
-    seen = {(right.api_group, each) for right in READS for each in right.resources}
+    seen = {(right.api_group, each) for right in reconciler_rights(()) for each in right.resources}
     looks = [
         Right(right.api_group, (each,), ("list",))
         for right in POLICY_READS
