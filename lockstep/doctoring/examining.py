@@ -59,6 +59,7 @@ def facts(seen: Seen) -> dict[str, str]:
         "groups served for": served,
         "replicas": f"{len(seen.entries)}, {sum(entry.fine for entry in seen.entries)} of them run or are placed",
         "leads": ((seen.lease or {}).get("spec") or {}).get("holderIdentity") or "nobody",
+        "certificate": certificates.end_of(seen),
         "webhook addresses": str(seen.endpoints),
     }
     return told | ({"not looked at": ", ".join(seen.unseen)} if seen.unseen else {})

@@ -99,17 +99,22 @@ def probe(api: Api, namespace: str, scheduler: str, provider: str, unseen: list[
     return Probe(scheduler, provider, pod=msgspec.json.decode(answer.body))
 
 
-def handshakes(live: Mapping[Place, Json | None]) -> list[Handshake]:
-    """Connect to every entry of our configurations as the API server does, where that is possible from here."""
+def handshakes(live: Mapping[Place, Json | None], *, inside: bool) -> list[Handshake]:
+    """Connect to every entry of our configurations as the API server does, where that is possible from here.
+
+    Args:
+        live: our objects.
+        inside: whether this is a pod of the cluster, where the name of a Service means that Service.
+    """
     return [
-        _shake_hands(place, entry)
+        _shake_hands(place, entry, inside=inside)
         for place, content in live.items()
         if place.kind in (MUTATING, VALIDATING) and content is not None
         for entry in content.get("webhooks") or ()
     ]
 
 
-def _shake_hands(place: Place, entry: Json) -> Handshake:
+def _shake_hands(place: Place, entry: Json, *, inside: bool) -> Handshake:
     client = entry.get("clientConfig") or {}
     host, port = _address(client)
     try:
@@ -117,7 +122,7 @@ def _shake_hands(place: Place, entry: Json) -> Handshake:
     except binascii.Error:
         bundle = b""
     known = Handshake(place, str(entry["name"]), bundle, host)
-    if not bundle:
+    if not bundle or not (inside or "url" in client):
         return known
     return _tried(known, host, port)
 
@@ -127,8 +132,6 @@ def _tried(known: Handshake, host: str, port: int) -> Handshake:
         context = ssl.create_default_context(cadata=known.bundle.decode("ascii"))
         with socket.create_connection((host, port), timeout=SECONDS) as plain:
             context.wrap_socket(plain, server_hostname=host).close()
-    except socket.gaierror:
-        return known  # a Service's name is known inside the cluster only
     except (ssl.SSLError, ValueError) as error:
         return msgspec.structs.replace(known, distrust=_text(error), tried=True)
     except OSError as error:

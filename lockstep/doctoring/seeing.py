@@ -11,6 +11,7 @@ import msgspec
 from lockstep.doctoring.places import CONFIGURATION, CONFIGURATION_KEY, LEASE, SECRET, WEBHOOK, Json, Place, place_of
 from lockstep.doctoring.probing import Handshake, Probe, handshakes, probe
 from policies.exceptions import Exceptions
+from reconciler.api import own_namespace
 from reconciler.cache import Cache
 from reconciler.contract import Api, Forbidden, NotFound
 from reconciler.discovery import serves
@@ -180,7 +181,7 @@ def look(  # noqa: PLR0913 - what the command's options say
         misconfigured=misconfigured,
         served=served,
         probes=list(_probes(api, configuration, served, probe_namespace, reader.unseen)),
-        handshakes=handshakes(live),
+        handshakes=handshakes(live, inside=own_namespace() is not None),
         snapshot=snapshot,
         entries=replica_entries(snapshot, configuration),
         exceptions=exceptions,

@@ -34,6 +34,15 @@ def find(seen: Seen) -> Iterator[Finding]:
     yield from _of_names(leaf, place, seen, mend)
 
 
+def end_of(seen: Seen) -> str:
+    """Say when the served certificate ends, for people."""
+    chain = secret_data(seen.get(SECRET, LEAF_SECRET), "tls.crt")
+    try:
+        return f"until {x509.load_pem_x509_certificates(chain)[0].not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return "none seen"
+
+
 def _of_age(leaf: x509.Certificate, place: Place, now: dt.datetime, mend: str) -> Iterator[Finding]:
     start, end = leaf.not_valid_before_utc, leaf.not_valid_after_utc
     if now >= end:

@@ -22,7 +22,7 @@ def find(seen: Seen) -> Iterator[Finding]:
         f"kubectl -n {seen.namespace} logs deployment/lockstep-webhook -c reconciler",
     )
     spec = (seen.lease or {}).get("spec") or {}
-    if not spec.get("holderIdentity"):
+    if not spec.get("holderIdentity") or not spec.get("renewTime"):
         yield Finding(NAME, ERROR, f"{title}: must have a holder, got none", WHY, mend)
         return
     renewed = dt.datetime.fromisoformat(spec["renewTime"])
