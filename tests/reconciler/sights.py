@@ -10,7 +10,17 @@ import msgspec
 
 from gangs.members import Malformed, read_member
 from reconciler import claims
-from reconciler.actions import Action, CreateGroup, DeletePod, LookAgain, OpenGate, PatchGroup, PatchPod, Say
+from reconciler.actions import (
+    Action,
+    CreateGroup,
+    DeletePod,
+    DeleteShared,
+    LookAgain,
+    OpenGate,
+    PatchGroup,
+    PatchPod,
+    Say,
+)
 from reconciler.cache import Cache
 from reconciler.decisions import Outcome, decide
 from reconciler.objects import (
@@ -24,6 +34,7 @@ from reconciler.objects import (
     StatefulSet,
 )
 from reconciler.replicas import Sight
+from reconciler.sharing import shared_kinds_of
 from reconciler.store import Key, Store
 from schedulers.configuration import Configuration, default_configuration
 from schedulers.contract import GroupKind, Provider
@@ -225,8 +236,11 @@ def merged(base: JsonObject, change: JsonObject) -> JsonObject:
 
 GROUP_KINDS: Final = {kind.kind for provider in all_providers().values() for kind in provider.kinds}
 
+SHARED_KINDS: Final = ("Workload", "CompositePodGroup", "DisaggregatedSet")
+"""What groups share, or is read for that."""
+
 SHAPES: Final[dict[str, Any]] = {
-    **dict.fromkeys((*GROUP_KINDS, "ResourceClaim", "ResourceClaimTemplate"), GroupObject),
+    **dict.fromkeys((*GROUP_KINDS, *SHARED_KINDS, "ResourceClaim", "ResourceClaimTemplate"), GroupObject),
     "Pod": Pod,
     "StatefulSet": StatefulSet,
     "LeaderWorkerSet": LeaderWorkerSet,
@@ -283,7 +297,8 @@ class World:
         ):
             fill(store, self.of_kind(kind))
         of_providers = [kind for provider in all_providers().values() for kind in provider.kinds]
-        for group_kind in (*of_providers, claims.CLAIMS[0], claims.TEMPLATES[0]):
+        shared = shared_kinds_of(self.configuration.providers())
+        for group_kind in (*of_providers, *shared, claims.CLAIMS[0], claims.TEMPLATES[0]):
             cache.groups[group_kind] = Store()
             found = [obj for obj in self.of_kind(group_kind.kind) if obj["apiVersion"] == group_kind.api_version]
             fill(cache.groups[group_kind], found)
@@ -315,6 +330,9 @@ class World:
                 self._patch("Pod", namespace, name, dict(body))
             case OpenGate(namespace, name, body):
                 self._open(namespace, name, dict(body))
+            case DeleteShared(kind, namespace, name, uid):
+                assert self.objects[kind.kind, namespace, name]["metadata"]["uid"] == uid
+                self.remove(self.objects[kind.kind, namespace, name])
             case DeletePod(namespace, name, uid):
                 assert self.objects["Pod", namespace, name]["metadata"]["uid"] == uid
                 self.writes += 1

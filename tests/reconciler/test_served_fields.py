@@ -9,7 +9,8 @@ import pytest
 from reconciler.contract import NO_QUERY, ApiError, Forbidden, Response, TooManyRequests, Unreachable
 from reconciler.served_fields import AGAIN, EVERY, ServedFields
 from schedulers.contract import GroupKind
-from schedulers.native import V1ALPHA1, V1ALPHA2, V1BETA1, Native
+from schedulers.native import Native
+from schedulers.native_objects import V1ALPHA1, V1ALPHA2, V1BETA1
 from schedulers.registry import all_providers
 
 VOLCANO = all_providers()["volcano"]
