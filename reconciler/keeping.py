@@ -17,7 +17,7 @@ from reconciler.rolls import Roll
 from reconciler.sharing import keep_shared
 from reconciler.wanted import difference, group_object, keep_served, owner_reference, refer, value_at
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, HoldsDeleted, Provider, RefusesWords, Replica
+from schedulers.contract import GatedField, GroupKind, HoldsDeleted, Provider, RefusesWords, Replica, Spec
 
 WHY_MISSING: Final = (
     "so this version has no such field, or its feature gate is off, or the group is older than the word"
@@ -115,9 +115,21 @@ def say_words(
             yield Say("WordNotHonoured", message, word)
         elif kind is not None and (why := refusal(provider, word, replica, kind)) is not None:
             yield Say("WordNotHonoured", f"{key}: {provider.title} {why}", word)
+        elif kind is not None and path and (gate := closed_gate(sight, provider.spec(replica, kind), path)) is not None:
+            why = f"the API server drops spec.{gate.field} (gate {gate.gate} is off)"
+            yield Say("WordNotHonoured", f"{key}: {why}; the nearest is {gate.nearest}", word)
         elif path and sight.group is not None and value_at(sight.group.spec, path) is None:
             message = f"{key}: {provider.title} has not taken it: its group has no spec.{path}, {WHY_MISSING}"
             yield Say("WordNotHonoured", message, word)
+
+
+def closed_gate(sight: Sight, spec: Spec, path: str) -> GatedField | None:
+    """Find the gate without which the field that says a word is dropped."""
+    for one in spec.gated:
+        shown = one.shown_by or one.field
+        if path.partition(".")[0] == one.field and sight.kept is not None and shown not in sight.kept:
+            return one
+    return None
 
 
 def refusal(provider: Provider, word: str, replica: Replica, kind: GroupKind) -> str | None:

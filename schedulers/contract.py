@@ -239,11 +239,13 @@ class GatedField(msgspec.Struct, frozen=True):
     Attributes:
         field: its name, directly below `spec`.
         gate: name of the gate.
+        nearest: the nearest thing that there is without the field, a phrase.
         shown_by: the field whose survival shows that the gate is on, where it isn't the field itself.
     """
 
     field: str
     gate: str
+    nearest: str = "none"
     shown_by: str = ""
 
 

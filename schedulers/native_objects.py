@@ -37,12 +37,16 @@ TEMPLATE: Final = "replica"
 GANG: Final = "schedulingPolicy.gang.minCount"
 GANG_OF_1_35: Final = "podGroups.0.policy.gang.minCount"
 
-TOPOLOGY: Final = GatedField("schedulingConstraints", "TopologyAwareWorkloadScheduling")
+TOPOLOGY: Final = GatedField(
+    "schedulingConstraints", "TopologyAwareWorkloadScheduling", "required pod affinity in the pod templates"
+)
 CLAIMS: Final = GatedField("resourceClaims", "DRAWorkloadResourceClaims")
 PREEMPTION: Final = GatedField("preemptionPolicy", "PodGroupPreemptionPolicy")
 PARENT: Final = GatedField("parentCompositePodGroupName", "CompositePodGroup")
 MODE_OF_1_36: Final = GatedField("disruptionMode", "WorkloadAwarePreemption")
-CLASS_OF_1_36: Final = GatedField("priorityClassName", "WorkloadAwarePreemption", shown_by="disruptionMode")
+CLASS_OF_1_36: Final = GatedField(
+    "priorityClassName", "WorkloadAwarePreemption", "spec.priorityClassName in both pod templates", "disruptionMode"
+)
 
 MOST_CLAIMS: Final = 4
 FIXED: Final = (

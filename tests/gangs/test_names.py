@@ -54,3 +54,22 @@ def test_lws_own_key_and_group_name_are_those_that_lws_writes() -> None:
     assert names.key_of_lws("default", "vllm-0") == "3026934fa959105a39223221cf76941a46fb01bb"
     assert names.key_of_lws("default", "topo-0") == "a5b5ac81037914bba5825622ab1055353705aed5"
     assert names.lws_volcano_group_name("vllm", 0, "f846f4466") == "vllm-0-f846f4466"
+
+
+def test_shared_objects_have_names_of_their_own() -> None:
+    """Each owner and purpose another; a label of at most 63 characters, whatever the owner is called."""
+    one = names.shared_name("team-a", "vllm", "workload", "69fbc5554")
+    assert one == names.shared_name("team-a", "vllm", "workload", "69fbc5554")
+    assert one.startswith("vllm-")
+    others = [("team-b", "vllm", "workload"), ("team-a", "vllm", "roles"), ("team-a", "other", "workload")]
+    assert len({one, *(names.shared_name(*parts, "69fbc5554") for parts in others)}) == 4
+    for owner in ("m" * 253, "a." * 40, "a-" * 40):
+        assert names.DNS_LABEL.fullmatch(names.shared_name("n" * 63, owner, "workload", "r").replace(".", "-"))
+        assert len(names.shared_name("n" * 63, owner, "r")) <= 63
+
+
+@pytest.mark.parametrize("lws", ["vllm", "a-1-b-2", "m" * 63])
+@pytest.mark.parametrize("index", [0, 7, 2**31 - 1])
+def test_the_index_is_read_back_from_a_name(lws: str, index: int) -> None:
+    """Pods of Kubernetes 1.35 name their replica beside its group."""
+    assert names.index_in(names.group_name("team-a", lws, index, "r", "k")) == str(index)

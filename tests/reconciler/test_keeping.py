@@ -1,5 +1,6 @@
 """The group object of a replica that has members: made, repaired, waited for, or left alone."""
 
+import msgspec
 import pytest
 
 from reconciler.actions import Action, CreateGroup, LookAgain, PatchGroup, Say
@@ -13,6 +14,7 @@ from tests.reconciler.sights import (
     VOLCANO,
     Plan,
     World,
+    first,
     group,
     merged,
     replica,
@@ -162,3 +164,36 @@ def test_a_word_that_the_api_server_drops_is_told() -> None:
 def test_an_update_of_what_is_written_once_is_not_fought_over() -> None:
     """Volcano's webhook may have rewritten the queue."""
     assert writes_of(actions_with({"spec": {"queue": "theirs"}}, Plan(provider=VOLCANO))) == []
+
+
+def test_a_word_whose_gate_is_off_is_told_with_its_gate() -> None:
+    """The field is not even sent; and a class or a topology that no group can have is refused."""
+    world = World(*replica(lws_annotations={"lockstep.dev/topology": "zone"}))
+    sight = msgspec.structs.replace(world.sight(), kept=frozenset({"disruptionMode"}))
+    create, *told = decide(sight, world.configuration, first).actions
+    assert isinstance(create, CreateGroup)
+    assert create.body["spec"] == {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": {"all": {}}}
+    why = "the API server drops spec.schedulingConstraints (gate TopologyAwareWorkloadScheduling is off)"
+    message = f"lockstep.dev/topology: {why}; the nearest is required pod affinity in the pod templates"
+    assert told == [Say("WordNotHonoured", message, "topology")]
+
+
+def test_a_word_that_no_group_can_have_is_refused() -> None:
+    """kube-scheduler's groups have their pods' priority, and no topology that is only preferred."""
+    words = {"lockstep.dev/topology": "zone,preferred", "lockstep.dev/priority-class": "high"}
+    world = World(*replica(lws_annotations=words))
+    actions = world.decide().actions
+    never = "never places a group whose priority differs from its pods'"
+    nearest = ("spec.priorityClassName in both pod templates", "preferred affinity in the pod templates")
+    assert [message for _, message in said(actions)] == [
+        f"lockstep.dev/priority-class: kube-scheduler {never}; the nearest is {nearest[0]}",
+        f"lockstep.dev/topology: kube-scheduler knows no preferred topology; the nearest is {nearest[1]}",
+    ]
+
+
+def test_no_group_is_made_before_it_is_known_which_fields_are_kept() -> None:
+    """They can't be added later."""
+    world = World(*replica())
+    sight = msgspec.structs.replace(world.sight(), kept=None)
+    (wait,) = decide(sight, world.configuration, first).actions
+    assert isinstance(wait, LookAgain)

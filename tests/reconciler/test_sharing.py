@@ -242,7 +242,9 @@ def test_further_replicas_wait_until_each_role_has_started() -> None:
         if pod["metadata"]["name"] in firsts:
             pod["spec"]["nodeName"] = "n"
     (first,) = [action for action in world.decide(key("prefill", 1)).actions if isinstance(action, CreateGroup)]
-    assert "parentCompositePodGroupName" not in first.body["spec"]
+    spec = first.body["spec"]
+    assert isinstance(spec, dict)
+    assert "parentCompositePodGroupName" not in spec
 
 
 APART: dict[str, list[JsonObject]] = {
