@@ -46,7 +46,7 @@ def test_choices_decide_what_is_followed() -> None:
         "native: {roles: together}": {V1BETA1: 3, V1ALPHA2: 0, V1ALPHA1: 0},
     }
     for text, numbers in expected.items():
-        provider = check(text + "\n").provider("")
+        provider: object = check(text + "\n").provider("")
         assert isinstance(provider, SharesObjects)
         assert {kind: len(provider.shared_kinds(kind)) for kind in numbers} == numbers
 
