@@ -93,14 +93,15 @@ def _authority_problem(slot: Slot, revoked: frozenset[int], now: datetime) -> st
 def _retire(sight: Sight, now: datetime, lives: Lives, staying: Slot | None = None) -> tuple[Retired, ...]:
     """Keep whoever signed what is served believed, until no such leaf can be served any more.
 
-    The signer is looked for in what is published too: the slot of the current authority may be damaged. Nothing is to
-    be kept where the signer is the one that stays in its slot or takes the other.
+    The signer is looked for in the bundle too, because its slot may be damaged, but only one that every entry believes:
+    nobody gets into the bundle by way of one Secret. Nothing is to be kept where the signer is the one that stays in
+    its slot or takes the other.
     """
     stored = sight.stored
     known = [one.certificate for one in stored.retired]
     if staying is not None and staying.certificate is not None:
         known.append(staying.certificate)
-    published = [one for bundle in (stored.bundle, *sight.published) for one in certificates_in(bundle)]
+    published = [one for one in certificates_in(stored.bundle) if sight.believed(one)]
     slots = [slot.certificate for slot in (stored.current, stored.next) if slot.certificate is not None]
     leaf = stored.leaf.certificate
     signer = next((one for one in [*slots, *published] if leaf is not None and signed_by(leaf, one)), None)

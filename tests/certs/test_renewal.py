@@ -343,6 +343,19 @@ def _assert_believed(model: Model, leaf: object) -> None:
         assert all(believed(one, certificates_in(bundle), model.now) for one in leaves)  # type: ignore[arg-type]
 
 
+def test_nobody_gets_into_the_bundle_by_way_of_a_secret(model: Model) -> None:
+    """A stranger's leaf with its authority beside it, while ours are broken: the authority is not published for it."""
+    draw = drawing("stranger")
+    authority = make_authority(model.now, *draw())
+    apply(model.leaf, write_leaf(make_leaf(authority, HOSTS, model.now, *draw()), authority.certificate_pem))
+    model.authorities.clear()
+    model.settle()
+    assert model.agrees()
+    assert not any(
+        authority.certificate in certificates_in(bundle) for bundle in (*model.entries, model.leaf["ca.crt"])
+    )
+
+
 def test_a_revoked_authority_leaves_the_bundle(model: Model) -> None:
     """Ten minutes after an authority is revoked, when servers have their new leaf, nobody believes it any more."""
     gone = model.stored.current.held.certificate

@@ -44,7 +44,15 @@ class Stage:
     """
 
     def __init__(self, plane: ControlPlane, folder: Path, namespace: str, *, mounts: bool = True) -> None:
-        """Apply the manifests; `mounts` tells whether the mounted Secret follows the stored one by itself."""
+        """Apply the manifests.
+
+        Args:
+            plane: where.
+            folder: for logs and the mounted Secret.
+            namespace: of the Secrets; made here.
+            mounts: whether the mounted Secret follows the stored one by itself, and the webhook is told who calls: a
+                test that moves the clock does without, because the webhook's own doesn't move.
+        """
         self._plane, self._folder, self.namespace, self._mounts = plane, folder, namespace, mounts
         self.port, self.metrics_port = free_port(), free_port()
         plane.api.create(NAMESPACES, NAMESPACES.make(namespace))
@@ -166,7 +174,7 @@ class Stage:
         return [
             *("serve", "--addr", f"127.0.0.1:{self.port}", "--metrics-addr", f"127.0.0.1:{self.metrics_port}"),
             *("--cert", str(folder / "tls.crt"), "--key", str(folder / "tls.key"), "--await-certificate"),
-            *(word for host in HOSTS for word in ("--server-name", host)),
+            *(word for host in HOSTS if self._mounts for word in ("--server-name", host)),
         ]
 
     def _process(self, name: str, *arguments: str) -> Process:

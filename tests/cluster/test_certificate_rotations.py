@@ -195,6 +195,7 @@ def keeper(plane: ControlPlane, stage: Stage, world: World) -> Iterator[Certific
     api.close()
 
 
+@pytest.mark.timeout(1200)  # some 150 mounts of a Secret, each waited for until it is served
 def test_fifty_rotations(plane: ControlPlane, stage: Stage, keeper: CertificateKeeper, world: World) -> None:
     """Authority and leaf are rotated fifty times: no review fails, and each leaf was seen by some caller.
 
