@@ -5,7 +5,7 @@ from typing import Final
 
 from reconciler.actions import LookAgain, OpenGate
 from reconciler.cache import Cache
-from reconciler.contract import ApiError, CallFailed
+from reconciler.contract import ApiError, CallFailed, Conflict, NotFound, TooManyRequests
 from reconciler.gates import open_gates
 from reconciler.replicas import Sight
 from reconciler.store import Key
@@ -15,6 +15,9 @@ from schedulers.contract import Provider
 
 SERVERS_FAULT: Final = 500
 """Status from which on an error doesn't say that nothing was written."""
+
+PASSED_OVER: Final = 60.0
+"""Seconds for which a replica that the API server refuses to have opened holds up nobody."""
 
 Work = tuple[Key, OpenGate]
 """The leader, and the gate of one pod of its replica."""
@@ -33,6 +36,8 @@ class Gatekeeper:
         self._names = [name for name, of in configuration.schedulers.items() if of == provider.name]
         self._tried: dict[str, str] = {}
         self._opened: set[str] = set()
+        self._refused: dict[str, float] = {}
+        self._now = 0.0
 
     def look(self, ages: Callable[[Key], float], now: float) -> tuple[list[Work], LookAgain | None]:
         """Find what is to be opened now, and when to look again though nothing changes.
@@ -43,16 +48,25 @@ class Gatekeeper:
         """
         sights = list(self._sights(ages, now))
         self._catch_up(sights)
-        turns = take_turns(line_up(sights, self._configuration, set(self._tried.values())), self._configuration)
+        self._now = now
+        self._refused = {uid: until for uid, until in self._refused.items() if until > now}
+        line = line_up(sights, self._configuration, set(self._tried.values()), self._refused)
+        turns = take_turns(line, self._configuration)
         again = None if turns.again is None else LookAgain(turns.again.seconds, turns.again.reason)
         return list(self._work(turns)), again
 
     def tried(self, work: Work, error: CallFailed | None) -> None:
-        """Note what became of a gate. A refused one is closed; where there was no answer, the turn counts as taken."""
+        """Note what became of a gate.
+
+        A refused one is closed, and its replica passed over for a while; where there was no answer, the turn counts as
+        taken.
+        """
         if error is None:
             self._opened.add(_uid(work))
         elif isinstance(error, ApiError) and error.status < SERVERS_FAULT:
-            self._tried.pop(_uid(work), None)
+            leader = self._tried.pop(_uid(work), "")
+            if not isinstance(error, Conflict | NotFound | TooManyRequests):
+                self._refused[leader] = self._now + PASSED_OVER
 
     def _sights(self, ages: Callable[[Key], float], now: float) -> Iterator[Sight]:
         for name in self._names:

@@ -28,11 +28,13 @@ class Place(msgspec.Struct, frozen=True):
         age: what it is put in order by: creation of its leader, namespace, LWS, index.
         standing: where it stands.
         begun: whether this process has begun to open it, though the cache may not show it yet.
+        refused: whether the API server has just refused to have it opened.
     """
 
     age: tuple[str, str, str, int]
     standing: Standing
     begun: bool = False
+    refused: bool = False
 
     @property
     def holds(self) -> bool:
@@ -75,18 +77,24 @@ class Turns(msgspec.Struct, frozen=True):
     again: NotYet | None = None
 
 
-def line_up(sights: Iterable[Sight], configuration: Configuration, begun: Collection[str] = ()) -> list[Place]:
+def line_up(
+    sights: Iterable[Sight], configuration: Configuration, begun: Collection[str] = (), refused: Collection[str] = ()
+) -> list[Place]:
     """Put the replicas of one scheduler in line.
 
     Args:
         sights: all of them that have not been placed; others do no harm.
         configuration: whose they are.
         begun: UIDs of leaders whose replicas this process has begun to open.
+        refused: UIDs of leaders whose replicas the API server has just refused to have opened.
     """
-    return sorted(_places(sights, configuration, begun), key=lambda place: place.age)
+    places = _places(sights, configuration, begun, refused)
+    return sorted(places, key=lambda place: place.age)
 
 
-def _places(sights: Iterable[Sight], configuration: Configuration, begun: Collection[str]) -> Iterable[Place]:
+def _places(
+    sights: Iterable[Sight], configuration: Configuration, begun: Collection[str], refused: Collection[str]
+) -> Iterable[Place]:
     for sight in sights:
         leader = sight.leader
         if leader.leaving or leader.finished:
@@ -94,7 +102,8 @@ def _places(sights: Iterable[Sight], configuration: Configuration, begun: Collec
         standing = standing_of(sight, configuration)
         if standing is not None and standing.members:
             age = (leader.metadata.creation_timestamp, sight.member.namespace, sight.member.lws, sight.member.index)
-            yield Place(age, standing, leader.metadata.uid in begun)
+            uid = leader.metadata.uid
+            yield Place(age, standing, uid in begun, uid in refused)
 
 
 def take_turns(line: Sequence[Place], configuration: Configuration) -> Turns:
@@ -103,7 +112,7 @@ def take_turns(line: Sequence[Place], configuration: Configuration) -> Turns:
     soonest: NotYet | None = None
     openings = []
     for place in holders or line:
-        if not place.standing.gated:
+        if not place.standing.gated or (place.refused and not holders):
             continue
         found = _whole(place, configuration)
         if isinstance(found, NotYet):

@@ -124,9 +124,9 @@ class Keeper:
         self.cache = self.world.cache()
         self.keeper = Gatekeeper(YUNIKORN, self.cache, CONFIGURATION)
 
-    def look(self, error: CallFailed | None = None, *, done: bool = True) -> list[str]:
+    def look(self, error: CallFailed | None = None, *, done: bool = True, now: float = 0.0) -> list[str]:
         """Look, write, and tell the keeper; gives the pods that were opened."""
-        works, _ = self.keeper.look(lambda _: 10.0, 0.0)
+        works, _ = self.keeper.look(lambda _: 10.0, now)
         for work in works:
             if done:
                 self.world.carry_out(work[1])
@@ -183,6 +183,17 @@ def test_a_refused_gate_is_closed(error: ApiError, *, taken: bool) -> None:
     short = [obj for obj in keeper.world.of_kind("Pod") if obj["metadata"]["name"] != "a-0-1"]
     fill(keeper.cache.pods, short)
     assert keeper.look() == ([] if taken else ["b-0", "b-0-1"])
+
+
+def test_a_replica_whose_opening_is_refused_holds_up_nobody() -> None:
+    """A label that is none, say: it is passed over for a minute, and tried again after the one that went before."""
+    keeper = Keeper(waiting("a", 1), waiting("b", 2), waiting("c", 3))
+    assert keeper.look(ApiError(422, "Invalid", "metadata.labels: must be"), done=False) == ["a-0", "a-0-1"]
+    assert keeper.look() == ["b-0", "b-0-1"]
+    for name in ("b-0", "b-0-1"):
+        keeper.world.put(merged(keeper.world.objects["Pod", "team-a", name], {"spec": {"nodeName": "n1"}}))
+    keeper.catch_up()
+    assert keeper.look(now=61.0) == ["a-0", "a-0-1"]
 
 
 def test_the_keeper_says_when_to_look_again() -> None:
