@@ -1,11 +1,12 @@
 """Gangs that Koordinator has miscounted are called out, and nobody else is."""
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from reconciler.actions import Action, LookAgain, PatchGroup, PatchPod
 from reconciler.roll_calls import LONGEST_APART, SOON, turn_at
+from schedulers.contract import Provider
 from schedulers.koordinator import Koordinator
 from schedulers.registry import all_providers
 from tests.builders import JsonObject
@@ -15,9 +16,9 @@ KOORDINATOR: Final = all_providers()["koordinator"]
 BOUND: Final[JsonObject] = {"spec": {"nodeName": "n1"}}
 
 
-def world(**difference: object) -> World:
+def world(**difference: Any) -> World:
     """A replica of two under Koordinator with the group that it should have; say what differs."""
-    plan = Plan(provider=KOORDINATOR, **difference)  # type: ignore[arg-type] - fields of a plan
+    plan = Plan(provider=KOORDINATOR, **difference)
     return World(*replica(provider=KOORDINATOR, **difference), group(plan))
 
 
@@ -51,7 +52,8 @@ def test_the_call_is_all_that_is_written() -> None:
     """One annotation of ours, on the object of this UID."""
     [call] = calls(world(), 0.1)
     assert isinstance(call, PatchGroup)
-    assert call.body["metadata"].keys() == {"uid", "annotations"}  # type: ignore[attr-defined] - it is a mapping
+    metadata: Any = call.body["metadata"]
+    assert metadata.keys() == {"uid", "annotations"}
     assert call.body.keys() == {"metadata"}
 
 
@@ -96,15 +98,16 @@ def test_pods_are_written_once_for_each_group_object() -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.name)
-def test_schedulers_that_count_right_are_not_written_to(provider: object) -> None:
+def test_schedulers_that_count_right_are_not_written_to(provider: Provider) -> None:
     """A replica that waits costs no write under any of them."""
-    plan = Plan(provider=provider)  # type: ignore[arg-type] - a provider
+    plan = Plan(provider=provider)
     assert writes_of(World(*replica(provider=provider), group(plan)).decide(age=100.0).actions) == []
 
 
 def test_turns_grow_apart_up_to_a_limit() -> None:
     """Doubled from a second on, and then as rarely as the limit says, for ever."""
-    ages, age = [], 0.0
+    ages: list[float] = []
+    age = 0.0
     while len(ages) < 9:
         turn, age = turn_at(age)
         ages.append(age)
