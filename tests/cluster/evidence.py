@@ -24,8 +24,8 @@ def target(event: Json) -> str:
 
 
 def name_of(event: Json) -> str:
-    """Name of what an audit event is about; that of a creation stands in its body alone."""
-    return str(event["objectRef"].get("name") or event["requestObject"]["metadata"]["name"])
+    """Name of what an audit event is about; that of a creation stands in its body alone, which may have been cut off."""
+    return str(event["objectRef"].get("name") or event["requestObject"]["metadata"].get("name", ""))
 
 
 def code(event: Json) -> int:
