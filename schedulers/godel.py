@@ -48,8 +48,8 @@ class Godel:
     late_workers = LateWorkers(
         Arrival.EXIST,
         floor=False,
-        promise="the leader may start before there is room for its workers, which are placed one by one: once placed, "
-        "a PodGroup asks for nothing more",
+        promise="the leader may start before there is room for its workers, and they are placed one by one: a PodGroup "
+        "that was placed once is no gang any more",
     )
     waiting = Waiting(
         capacity=REASON,
