@@ -10,6 +10,7 @@ from reconciler.actions import Action, LookAgain, OpenGate, PatchPod
 from reconciler.decisions import decide
 from reconciler.gates import Standing, open_gates, read_whole, standing_of
 from reconciler.replicas import NotYet, Sight
+from reconciler.turns import line_up, take_turns
 from schedulers.configuration import RECREATE, Configuration, configuration_of, default_configuration
 from schedulers.contract import Replica
 from tests.builders import LWS, JsonObject
@@ -340,3 +341,15 @@ def test_words_that_yunikorn_has_nothing_for_are_told() -> None:
     found = said(tend(world_of(lws_annotations=words)))
     assert [reason for reason, _ in found] == ["WordNotHonoured", "WordNotHonoured"]
     assert any("placeholders have too" in message for _, message in found)
+
+
+def test_a_template_that_is_no_quantity_is_told() -> None:
+    """By its field; nothing is opened for it, and it holds up nobody."""
+    world = world_of(size=2, late=LEADER_READY, worker_set=False)
+    for revision in world.of_kind("ControllerRevision"):
+        template = revision["data"]["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+        template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "lots"}}
+    path = "workerTemplate.spec.containers[0].resources.requests[cpu]"
+    message = f'no gate is opened: {path}: must be a quantity, got "lots"'
+    assert said(tend(world)) == [("BadTemplate", message)]
+    assert take_turns(line_up([see(world)], world.configuration), world.configuration).openings == ()

@@ -14,7 +14,7 @@ from reconciler.snapshot import Snapshot
 from reconciler.turns import line_up, take_turns
 from schedulers.configuration import Configuration, default_configuration
 from tests.builders import JsonObject
-from tests.reconciler.sights import NATIVE, YUNIKORN, World, decoded, fill, merged, replica
+from tests.reconciler.sights import LEADER_READY, NATIVE, YUNIKORN, World, decoded, fill, merged, replica
 
 CONFIGURATION = default_configuration()
 OPEN: JsonObject = {"spec": {"schedulingGates": None}}
@@ -266,3 +266,13 @@ def test_status_does_not_repeat_what_was_said_of_a_gate_that_is_gone() -> None:
     world = World(*waiting("a", 1, pod, pod))
     [entry] = replica_entries(Snapshot(world.cache(), frozenset(), None, {}), CONFIGURATION)
     assert entry.words == ""
+
+
+def test_status_says_that_late_workers_are_waited_for() -> None:
+    """Their leader is placed, their room is held, and the next waits."""
+    late = waiting("a", 1, BOUND, late=LEADER_READY, worker_set=False)
+    [first, second] = reasons(late, waiting("b", 2))
+    assert first[0] == "waits for members"
+    why = "1 of 2 pods exist: its workers come after its leader (spec.startupPolicy)"
+    assert first[1].startswith(why)
+    assert second[0] == "gated"

@@ -156,7 +156,7 @@ class Play(Scene):
 
     def open(self) -> list[str]:
         """Give the applications of which a pod waits without our gate."""
-        return [app for app, pods in self.replicas().items() if any(not gated(pod) and not bound(pod) for pod in pods)]
+        return [app for app, pods in self.replicas().items() if any(map(waits, pods))]
 
     def whole(self) -> list[str]:
         """Give the applications of which as many pods have a node as the replica has."""
@@ -180,6 +180,11 @@ class Play(Scene):
 def gated(pod: JsonObject) -> bool:
     """Tell whether our gate holds a pod."""
     return {"name": "lockstep.dev/group"} in (pod["spec"].get("schedulingGates") or [])
+
+
+def waits(pod: JsonObject) -> bool:
+    """Tell whether a pod waits for its scheduler."""
+    return not gated(pod) and not bound(pod) and pod["status"].get("phase") != "Failed"
 
 
 def size_of(pod: JsonObject) -> int:
