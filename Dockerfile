@@ -20,9 +20,9 @@ WORKDIR /build
 RUN case "${BASE}" in *@sha256:*) ;; *) echo "BASE: must be pinned by digest, got \"${BASE}\"" >&2; exit 1 ;; esac
 COPY requirements.lock requirements.lock
 COPY image image
-RUN python3 -m venv builder
-RUN builder/bin/python -m pip install -q --require-hashes --only-binary=:all: -r image/build.lock
-RUN builder/bin/python -m pip wheel -q --require-hashes --only-binary=:all: --no-binary=gunicorn-h1c \
+RUN python3 -m venv --without-pip builder
+RUN python3 -m pip --python builder/bin/python install -q --require-hashes --only-binary=:all: -r image/build.lock
+RUN python3 -m pip --python builder/bin/python wheel -q --require-hashes --only-binary=:all: --no-binary=gunicorn-h1c \
     --no-build-isolation --wheel-dir wheels -r requirements.lock
 COPY pyproject.toml pyproject.toml
 COPY README.md README.md
@@ -36,7 +36,7 @@ COPY reconciler reconciler
 COPY schedulers schedulers
 COPY serving serving
 COPY webhook webhook
-RUN builder/bin/python -m pip wheel -q --no-deps --no-build-isolation --wheel-dir wheels .
+RUN python3 -m pip --python builder/bin/python wheel -q --no-deps --no-build-isolation --wheel-dir wheels .
 RUN python3 -m venv --without-pip /opt/lockstep
 RUN python3 -m pip --python /opt/lockstep/bin/python install -q --no-index --no-deps --no-compile wheels/*.whl
 RUN python3 -m image.assemble --install /opt/lockstep --wheels wheels --base "${BASE}" /image
