@@ -24,7 +24,7 @@ def target(event: Json) -> str:
 
 
 def name_of(event: Json) -> str:
-    """Name of what an audit event is about; that of a creation stands in its body alone, which may have been cut off."""
+    """Name of what an audit event is about; that of a creation stands in its body alone, unless that was cut off."""
     return str(event["objectRef"].get("name") or event["requestObject"]["metadata"].get("name", ""))
 
 
