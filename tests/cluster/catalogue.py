@@ -100,6 +100,7 @@ _KAI_KINDS = (
     "kai.scheduler_topologies",
 )
 
+_HELM = "helm.sh/helm/v3"
 _KUEUE = "sigs.k8s.io/kueue"
 _KUEUE_KINDS = (
     "admissionchecks",
@@ -174,6 +175,18 @@ COMPONENTS = (
     Component("oracle", (Command(".", "oracle", "oracle"),)),
     _older_api_server(35, 4),
     _older_api_server(36, 3),
+    Component(
+        "helm",
+        (Command(f"{_HELM}/cmd/helm", "helm", "helm"),),
+        # What `helm template` and `helm lint` take for the cluster's version; without them it is 1.20.
+        ldflags=_set(
+            f"{_HELM}/internal/version.version=v3.22.0",
+            f"{_HELM}/pkg/chartutil.k8sVersionMajor=1",
+            f"{_HELM}/pkg/chartutil.k8sVersionMinor=37",
+            f"{_HELM}/pkg/lint/rules.k8sVersionMajor=1",
+            f"{_HELM}/pkg/lint/rules.k8sVersionMinor=37",
+        ),
+    ),
 )
 """What `make test` needs."""
 
