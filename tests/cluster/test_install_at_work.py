@@ -13,9 +13,17 @@ import pytest
 from manifests.shipped import NAMESPACE
 from tests.cluster.client import ApiError
 from tests.cluster.control_plane import ControlPlane, Options
-from tests.cluster.install import MANIFESTS, POLICY, RECONCILER, Installation, account_name
+from tests.cluster.install import MANIFESTS, MUTATING, POLICY, RECONCILER, VALIDATING, Installation, account_name
 from tests.cluster.install_rights import EXEMPT, VERBS, Exempt, granted, refused, used
-from tests.cluster.resources import PODS, VOLCANO_GROUPS, Json, Resource
+from tests.cluster.resources import (
+    MUTATING_WEBHOOKS,
+    PODS,
+    SECRETS,
+    VALIDATING_WEBHOOKS,
+    VOLCANO_GROUPS,
+    Json,
+    Resource,
+)
 from tests.cluster.scenarios import COSCHEDULING, NATIVE, Scheduler
 from tests.manifests.final_check import WAY_OUT
 from tests.manifests.monitoring import expressions
@@ -88,6 +96,21 @@ def test_exactly_the_replicas_that_fit_are_placed_whole(
     for node in ("n5", "n6"):
         plane.nodes.delete(node)
     assert installation.processes["reconciler"].alive
+
+
+def test_applied_again_it_empties_nothing(plane: ControlPlane, installation: Installation) -> None:
+    """Certificates and bundles that were filled in are as they were."""
+    before = filled(plane)
+    assert all(before)
+    installation.apply()
+    assert filled(plane) == before
+
+
+def filled(plane: ControlPlane) -> list[object]:
+    """Give what the reconciler fills in: two Secrets and two bundles."""
+    secrets = [plane.api.get(SECRETS, name, NAMESPACE).get("data") for name in ("lockstep-tls", "lockstep-ca")]
+    hooks = [plane.api.get(MUTATING_WEBHOOKS, MUTATING), plane.api.get(VALIDATING_WEBHOOKS, VALIDATING)]
+    return [*secrets, *(hook["webhooks"][0]["clientConfig"].get("caBundle") for hook in hooks)]
 
 
 def test_a_group_follows_its_late_workers(plane: ControlPlane, installation: Installation) -> None:
