@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.cluster.resources import Json
 
 MANY = 20
-"""Replicas that all have room. Of ten started without calls, one was left waiting; see `reconciler.roll_calls`."""
+"""Replicas that all have room; now and then Koordinator by itself leaves one waiting, see `reconciler.roll_calls`."""
 
 
 @pytest.fixture(scope="module")
