@@ -51,18 +51,23 @@ def plane(gated_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 def test_a_replica_is_preempted_whole(plane: ControlPlane, run_lockstep: LockstepFactory) -> None:
-    """An LWS of a higher class takes the room of one replica on a full cluster; the other keeps every pod."""
+    """An LWS of a higher class gets room on a full cluster; a replica gives all its pods for it, or none.
+
+    kube-scheduler may take two replicas where one would do: it looks for nodes first, and then at whom they belong to.
+    """
     run_lockstep(plane)
     plane.nodes.add(["n1", "n2", "n3", "n4"])
     plane.lws.create("low", 2, 2, pod={"priorityClassName": "low"})
     plane.wait("the cluster is full", lambda: plane.lws.whole("low", 2) == [0, 1])
-    before = {pod["metadata"]["uid"] for pod in plane.lws.pods("low")}
+    before = {index: uids(plane, "low", index) for index in (0, 1)}
 
     plane.lws.create("high", 1, 2, pod={"priorityClassName": "high"})
     plane.wait("the higher class is placed", lambda: plane.lws.whole("high", 2) == [0])
     plane.wait("the victim waits whole", lambda: sorted(bound(plane, "low")) == [0, 2])
     plane.holds("one replica runs, one waits, none in part", lambda: sorted(bound(plane, "low")) == [0, 2])
-    assert len(before - {pod["metadata"]["uid"] for pod in plane.lws.pods("low")}) == 2
+    lost = [len(before[index] - uids(plane, "low", index)) for index in (0, 1)]
+    assert set(lost) <= {0, 2}
+    assert any(lost)
     for group in plane.api.items(NATIVE_GROUPS):
         assert group["spec"]["disruptionMode"] == {"all": {}}
         assert group["spec"]["preemptionPolicy"] == "PreemptLowerPriority"
@@ -164,6 +169,11 @@ def replica(plane: ControlPlane, lws: str, index: int) -> list[Json]:
     """Pods of one replica."""
     label = "leaderworkerset.sigs.k8s.io/group-index"
     return [pod for pod in plane.lws.pods(lws) if pod["metadata"]["labels"][label] == str(index)]
+
+
+def uids(plane: ControlPlane, lws: str, index: int) -> set[str]:
+    """UIDs of the pods of one replica."""
+    return {pod["metadata"]["uid"] for pod in replica(plane, lws, index)}
 
 
 def bound(plane: ControlPlane, lws: str) -> list[int]:
