@@ -21,7 +21,8 @@ from policies.shapes import (
     Thing,
     shape_of,
 )
-from schedulers.contract import Claim, GroupKind, HasQueues, Provider
+from schedulers.abilities import HasQueues
+from schedulers.contract import Claim, GroupKind, Provider
 from schedulers.registry import all_providers
 
 T = TypeVar("T", bound=Thing)

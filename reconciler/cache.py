@@ -20,7 +20,8 @@ from reconciler.objects import (
 from reconciler.replicas import EVERYTHING, Sight
 from reconciler.store import Key, Store
 from reconciler.written import Written
-from schedulers.contract import Declares, GroupKind
+from schedulers.abilities import Declares
+from schedulers.contract import GroupKind
 from schedulers.registry import all_providers
 
 PODS: Final = GroupKind("", "v1", "Pod", "pods")

@@ -17,9 +17,10 @@ from reconciler.objects import Pod
 from reconciler.overwriting import overwritten, say_overwritten
 from reconciler.replicas import Sight
 from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits, why_dropped
+from schedulers.abilities import Declares
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Claim, Declares, GroupKind, Provider
+from schedulers.contract import Claim, GroupKind, Provider
 
 Served = Callable[[Sequence[GroupKind]], GroupKind | None]
 """Gives the first of some kinds that the cluster serves."""

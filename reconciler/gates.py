@@ -19,9 +19,10 @@ from reconciler.objects import Pod
 from reconciler.parts import roles_of
 from reconciler.replicas import NotYet, Sight, read_replica, real_size
 from reconciler.rolls import Roll, call_roll, kept_away
+from schedulers.abilities import Declares
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Declaration, Declares, Provider, Replica
+from schedulers.contract import Declaration, Provider, Replica
 
 NOTHING: Final = Declaration({}, {})
 

@@ -16,8 +16,9 @@ from reconciler.roll_calls import call_out
 from reconciler.rolls import Roll
 from reconciler.sharing import keep_shared
 from reconciler.wanted import difference, group_object, keep_served, owner_reference, refer, value_at
+from schedulers.abilities import HoldsDeleted, RefusesWords
 from schedulers.configuration import Configuration
-from schedulers.contract import GatedField, GroupKind, HoldsDeleted, Provider, RefusesWords, Replica, Spec
+from schedulers.contract import GatedField, GroupKind, Provider, Replica, Spec
 
 WHY_MISSING: Final = (
     "so this version has no such field, or its feature gate is off, or the group is older than the word"

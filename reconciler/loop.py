@@ -32,8 +32,9 @@ from reconciler.watches import Hints, Watches
 from reconciler.watching import Watch
 from reconciler.work_queue import WorkQueue
 from reconciler.writing import Writer
+from schedulers.abilities import Declares, ForgetsWaiting
 from schedulers.configuration import Configuration
-from schedulers.contract import Declares, ForgetsWaiting, GroupKind, Provider
+from schedulers.contract import GroupKind, Provider
 from schedulers.registry import all_providers
 
 log = logging.getLogger(__name__)

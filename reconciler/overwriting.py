@@ -7,7 +7,8 @@ left to it as soon as one pod shows that; a group object that was made before go
 from gangs import keys
 from reconciler.actions import Say
 from reconciler.replicas import Sight
-from schedulers.contract import Claim, OverwritesStamps, Provider
+from schedulers.abilities import OverwritesStamps
+from schedulers.contract import Claim, Provider
 
 
 def overwritten(sight: Sight, provider: Provider) -> Claim | None:

@@ -20,7 +20,8 @@ from reconciler.objects import (
     StatefulSet,
 )
 from reconciler.wanted import live_minimum
-from schedulers.contract import Arrival, GroupKind, OwnSettings, Provider, Replica
+from schedulers.abilities import OwnSettings
+from schedulers.contract import Arrival, GroupKind, Provider, Replica
 
 PATIENCE: Final = 2.0
 """Seconds to wait for a worker StatefulSet before the leader's size annotation is believed."""

@@ -14,7 +14,8 @@ from reconciler.actions import Action, LookAgain, PatchGroup, PatchPod
 from reconciler.objects import GroupObject, Pod
 from reconciler.replicas import Sight, real_size
 from reconciler.rolls import Roll, waits
-from schedulers.contract import GroupKind, LosesMembers, MissesMembers, Provider
+from schedulers.abilities import LosesMembers, MissesMembers
+from schedulers.contract import GroupKind, Provider
 
 FIRST: Final = 1.0
 LONGEST_APART: Final = 32.0

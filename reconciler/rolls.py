@@ -5,9 +5,10 @@ import msgspec
 from gangs import keys
 from reconciler.objects import Pod
 from reconciler.replicas import Sight
+from schedulers.abilities import LosesStamps
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, LosesStamps, Provider
+from schedulers.contract import GroupKind, Provider
 
 
 class Roll(msgspec.Struct, frozen=True):

@@ -12,7 +12,8 @@ import msgspec
 from reconciler.contract import Api, ApiError, CallFailed, TooManyRequests, object_path
 from reconciler.objects import GroupObject
 from reconciler.replicas import EVERYTHING
-from schedulers.contract import DropsFields, GroupKind, Provider
+from schedulers.abilities import DropsFields
+from schedulers.contract import GroupKind, Provider
 
 log = logging.getLogger(__name__)
 

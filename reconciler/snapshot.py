@@ -27,7 +27,8 @@ from reconciler.store import Entry, Key, Store
 from reconciler.watches import ALL, NO_SELECTORS, OF_LWS, TAKES_ROOM
 from reconciler.watching import Target
 from reconciler.wire import BAD_ITEM, BadAnswer, Page, decode_page
-from schedulers.contract import Declares, GroupKind, Provider
+from schedulers.abilities import Declares
+from schedulers.contract import GroupKind, Provider
 
 
 class HasMetadata(Protocol):

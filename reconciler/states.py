@@ -19,9 +19,10 @@ from reconciler.rolls import Roll, call_roll, kept_away, opted_out, waits, why_d
 from reconciler.room import Shortage, shortages
 from reconciler.turns import NOBODY, Line, how_many_wait, why_gated
 from reconciler.wanted import live_minimum
+from schedulers.abilities import Declares
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Declares, GroupKind, Provider
+from schedulers.contract import GroupKind, Provider
 
 NO_LEADER: Final = "no leader"
 MALFORMED: Final = "malformed"

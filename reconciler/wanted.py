@@ -7,7 +7,8 @@ import msgspec
 from gangs import keys
 from gangs.resources import equal_resources
 from reconciler.objects import POD, GroupObject, Pod
-from schedulers.contract import GroupKind, Provider, Replica, Spec, minimum_path
+from schedulers.abilities import minimum_path
+from schedulers.contract import GroupKind, Provider, Replica, Spec
 
 Json = dict[str, object]
 

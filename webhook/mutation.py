@@ -8,9 +8,10 @@ import msgspec
 
 from gangs import keys, names
 from gangs.members import Malformed, Member, read_member
+from schedulers.abilities import SharesClaims
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
-from schedulers.contract import Provider, SharesClaims, Stamp
+from schedulers.contract import Provider, Stamp
 from webhook.claiming import claiming, unclaiming
 from webhook.reviews import (
     JSON,

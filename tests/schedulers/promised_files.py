@@ -10,18 +10,8 @@ import msgspec
 
 from gangs import keys, names
 from gangs.intents import Intent, Topology
-from schedulers.contract import (
-    Declares,
-    ForgetsWaiting,
-    LosesMembers,
-    MissesMembers,
-    Provider,
-    Replica,
-    Role,
-    Spec,
-    Stamp,
-    minimum_path,
-)
+from schedulers.abilities import Declares, ForgetsWaiting, LosesMembers, MissesMembers, minimum_path
+from schedulers.contract import Provider, Replica, Role, Spec, Stamp
 from tests.schedulers.cases import GROUP, REQUESTS, Cases, late_replica, replica
 from webhook.mutation import View, stamping
 

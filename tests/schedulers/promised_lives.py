@@ -8,7 +8,8 @@ import re
 from typing import Any, Final
 
 from gangs import keys
-from schedulers.contract import Declares, Provider
+from schedulers.abilities import Declares
+from schedulers.contract import Provider
 from tests.builders import LWS, JsonObject
 from tests.reconciler.sights import merged
 from tests.schedulers.scene import REQUESTS, Scene, wholly_placed

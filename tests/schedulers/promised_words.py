@@ -9,8 +9,9 @@ from lockstep.explain import explain
 from policies.findings import Source
 from policies.objects import Subject
 from reconciler.replicas import read_words
+from schedulers.abilities import Declares, RefusesWords
 from schedulers.configuration import Configuration, default_configuration
-from schedulers.contract import Declares, GroupKind, Provider, RefusesWords
+from schedulers.contract import GroupKind, Provider
 from tests.policies.rules import judged
 from tests.reconciler.sights import said
 from tests.schedulers.cases import replica

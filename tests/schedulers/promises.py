@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from gangs.intents import PRIORITY_CLASS
-from schedulers.contract import Declares, Provider
+from schedulers.abilities import Declares
+from schedulers.contract import Provider
 from tests.schedulers import promised_admission as admission
 from tests.schedulers import promised_files as files
 from tests.schedulers import promised_lives as lives

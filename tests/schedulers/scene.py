@@ -18,8 +18,9 @@ from reconciler.replicas import Sight
 from reconciler.store import Key
 from reconciler.turns import line_up, take_turns
 from reconciler.wanted import minimum_of
+from schedulers.abilities import minimum_path
 from schedulers.configuration import Configuration, default_configuration
-from schedulers.contract import Provider, minimum_path
+from schedulers.contract import Provider
 from tests.builders import LWS, JsonObject, changed, operations, patched, review
 from tests.reconciler.sights import World, decoded, first, merged, writes_of
 from webhook.mutation import Decider

@@ -12,7 +12,8 @@ from gangs.intents import SCHEDULE_TIMEOUT
 from reconciler.actions import Action, CreateGroup, DeletePod, OpenGate, PatchGroup, PatchPod
 from reconciler.decisions import decide
 from reconciler.replicas import Sight
-from schedulers.contract import Declares, Provider
+from schedulers.abilities import Declares
+from schedulers.contract import Provider
 from schedulers.registry import all_providers
 from tests.builders import LWS, JsonObject
 from tests.reconciler.sights import first, merged, writes_of
