@@ -89,6 +89,8 @@ class Certificates:
 
     def _load(self) -> tuple[ssl.SSLContext, Leaf]:
         context = load_context(self._files)
+        if self._callers is not None:
+            self._callers.trust(context)
         return context, read_leaf(context, self._files.certificate)
 
     def _serve(self, context: ssl.SSLContext, leaf: Leaf) -> None:
