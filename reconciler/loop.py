@@ -18,14 +18,16 @@ from reconciler.contract import Api, ApiError, CallFailed, Conflict, NotFound, T
 from reconciler.decisions import Outcome, decide
 from reconciler.discovery import Discovery
 from reconciler.fence import FencedApi, NotLeader
+from reconciler.followed import Followed
 from reconciler.gatekeeper import Gatekeeper
 from reconciler.gauges import Findings
 from reconciler.leases import Durations, Elector, LeaseName
+from reconciler.lives import Lives
 from reconciler.objects import LeaderWorkerSet, Pod
 from reconciler.pacing import TokenBucket
 from reconciler.recorder import Recorder
 from reconciler.served_fields import ServedFields
-from reconciler.sharing import Leftovers, shared_kinds_of, shared_with
+from reconciler.sharing import Leftovers, shared_kinds_of
 from reconciler.store import Key
 from reconciler.telemetry import Meters
 from reconciler.watches import Hints, Watches
@@ -34,7 +36,6 @@ from reconciler.work_queue import WorkQueue
 from reconciler.writing import Writer
 from schedulers.abilities import Declares, ForgetsWaiting
 from schedulers.configuration import Configuration
-from schedulers.contract import GroupKind, Provider
 from schedulers.registry import all_providers
 
 log = logging.getLogger(__name__)
@@ -71,14 +72,6 @@ class Settings(msgspec.Struct, frozen=True):
     durations: Durations = Durations()
     discovery: float = 5.0
     touches: float = 20.0
-
-
-class Life(msgspec.Struct):
-    """What is remembered of a leader between reconciles."""
-
-    uid: str
-    seen: float
-    recreations: int = 0
 
 
 class Reconciler:
@@ -122,16 +115,14 @@ class Reconciler:
         kinds = [kind for provider in self._providers for kind in provider.kinds]
         self._shared_kinds = shared_kinds_of(self._providers)
         followed = [*kinds, *self._shared_kinds, *claims.CLAIMS, *claims.TEMPLATES]
-        self._discovery = Discovery(api, followed, on_change=self._served, every=settings.discovery)
+        self._discovery = Discovery(api, followed, on_change=lambda _: self._follow(), every=settings.discovery)
         self._fields = ServedFields(api, (*settings.namespaces, "default")[0], self._providers, self._discovery.first)
         self._cache.kept = self._fields.kept
         self._leftovers = Leftovers(self._cache)
         hints = Hints(self._cache, self._queue.add, self._grow)
-        self._factory = Watches(api, self._cache, hints, settings.namespaces, self.meters)
-        self._watches = self._factory.of_objects()
-        self._of_groups: dict[GroupKind, list[Watch[object]]] = {}
-        self._of_placed: list[Watch[object]] = []
-        self._lives: dict[Key, Life] = {}
+        factory = Watches(api, self._cache, hints, settings.namespaces, self.meters)
+        self._followed = Followed(factory, self._discovery, self._providers, self._cache)
+        self._lives = Lives(self._clock)
         self._rounds = Rounds()
         self._rounds_lock = threading.Lock()
         self._stopping = threading.Event()
@@ -146,8 +137,7 @@ class Reconciler:
 
     def start(self) -> None:
         """Begin: watches and discovery first, workers as soon as the caches are whole."""
-        for watch in self._watches:
-            watch.start()
+        self._followed.start()
         self._discovery.start()
         self._recorder.start()
         self._elector.start()
@@ -163,8 +153,7 @@ class Reconciler:
         self._recorder.stop()
         self._elector.stop()
         self._discovery.stop()
-        for watch in self._all_watches():
-            watch.stop()
+        self._followed.stop()
 
     def leads(self) -> bool:
         """Tell whether this process is the writer now."""
@@ -172,7 +161,7 @@ class Reconciler:
 
     def alive(self) -> dict[str, str]:
         """Check what a restart would mend: watches that hang, threads that have ended."""
-        watches = self._all_watches()
+        watches = self._followed.watches()
         checks = _checks(watches, lambda watch: "" if watch.progress_age() < watch.longest_silence() else "hangs")
         checks["election"] = "" if self._elector.alive else "has ended"
         checks["workers"] = "" if all(thread.is_alive() for thread in self._threads) else "have ended"
@@ -180,7 +169,7 @@ class Reconciler:
 
     def ready(self) -> dict[str, str]:
         """Check what is needed before this process is of use: whole caches and an answer about kinds."""
-        checks = _checks(self._all_watches(), lambda watch: "" if watch.has_synced else "not synced")
+        checks = _checks(self._followed.watches(), lambda watch: "" if watch.has_synced else "not synced")
         checks["discovery"] = "" if self._discovery.complete else "no answer yet"
         return checks
 
@@ -205,40 +194,10 @@ class Reconciler:
         with self._rounds_lock:
             self._rounds.growth(self._clock.now())
 
-    def _served(self, served: frozenset[GroupKind]) -> None:
-        """Follow what the cluster serves: watch the kind that counts for each provider, stop what is gone."""
-        wanted = self._wanted_kinds()
-        for kind in set(self._of_groups) - wanted:
-            for watch in self._of_groups.pop(kind):
-                watch.stop()
-            self._cache.groups.pop(kind, None)
-        for kind in wanted - set(self._of_groups):
-            self._of_groups[kind] = self._started(self._factory.of_groups(kind))
-        forgetful = any(isinstance(p, ForgetsWaiting) and self._discovery.first(p.kinds) for p in self._providers)
-        if forgetful and not self._of_placed:
-            self._of_placed = self._started(self._factory.of_placed_pods())
-        del served
+    def _follow(self) -> None:
+        """Follow what the cluster serves, and look at everything with that."""
+        self._followed.update()
         self._look_at_all()
-
-    def _wanted_kinds(self) -> set[GroupKind]:
-        """Give the kinds to follow: of groups, and of what groups of that kind share."""
-        wanted = dict(self._kinds_that_count())
-        shared = [kind for provider, of in wanted.items() for kind in shared_with(provider, of)]
-        of_claims = claims.kinds_to_watch(self._discovery.first)
-        return {*wanted.values(), *(kind for kind in shared if kind in self._discovery.served), *of_claims}
-
-    def _kinds_that_count(self) -> list[tuple[Provider, GroupKind]]:
-        firsts = ((provider, self._discovery.first(provider.kinds)) for provider in self._providers)
-        return [(provider, kind) for provider, kind in firsts if kind is not None]
-
-    def _started(self, watches: list[Watch[object]]) -> list[Watch[object]]:
-        for watch in watches:
-            watch.start()
-        return watches
-
-    def _all_watches(self) -> list[Watch[object]]:
-        groups = [watch for watches in list(self._of_groups.values()) for watch in watches]
-        return [*self._watches, *groups, *self._of_placed]
 
     # --- work ---
 
@@ -281,13 +240,12 @@ class Reconciler:
 
     def _in_sync(self) -> bool:
         """Tell whether all is known; without the watch of a kind that is served, every group of it would be missing."""
-        followed = self._discovery.complete and self._wanted_kinds() <= self._of_groups.keys()
-        return followed and all(watch.has_synced for watch in self._all_watches())
+        return self._discovery.complete and self._followed.whole()
 
     def _judge(self, key: Key, leader: Pod) -> Outcome:
         provider = self._configuration.provider(leader.spec.scheduler_name)
         kind = None if provider is None else self._discovery.first(provider.kinds)
-        life = self._life(key, leader)
+        life = self._lives.of(key, leader)
         age = self._clock.now() - life.seen
         now = self._clock.utc().timestamp()
         sight = self._cache.sight(key, kind, age=age, recreations=life.recreations, now=now)
@@ -299,7 +257,7 @@ class Reconciler:
 
     def _bring_about(self, key: Key, leader: Pod, outcome: Outcome) -> str:
         self._findings.note(key, outcome)
-        life = self._lives[key]
+        life = self._lives.of(key, leader)
         if outcome.provider and not outcome.unstamped:
             life.recreations = 0
         provider = self._configuration.provider(leader.spec.scheduler_name)
@@ -319,7 +277,7 @@ class Reconciler:
             return "settling"
         keeper = self._gatekeepers[key[1]]
         begun = self._clock.now()
-        works, again = keeper.look(self._age, self._clock.utc().timestamp())
+        works, again = keeper.look(self._lives.age, self._clock.utc().timestamp())
         self._rest = max(SOON, RESTS * (self._clock.now() - begun))
         if again is not None:
             self._queue.add_after(key, again.seconds)
@@ -335,17 +293,13 @@ class Reconciler:
         self._queue.forget(key)
         return "ok"
 
-    def _age(self, key: Key) -> float:
-        life = self._lives.get(key)
-        return 0.0 if life is None else self._clock.now() - life.seen
-
     def _carry_out(self, key: Key, action: Action, lws: LeaderWorkerSet | None) -> CallFailed | None:
         """Carry out one action; one that fails doesn't hold up the others. A refusal is told as an event."""
         if isinstance(action, LookAgain):
             self._queue.add_after(key, action.seconds)
             return None
         if isinstance(action, DeletePod):
-            self._lives[key].recreations += 1
+            self._lives.recreated(key)
         try:
             self._writer.carry_out(action, lws)
         except CallFailed as error:
@@ -356,27 +310,12 @@ class Reconciler:
             log.info("%s/%s: %s", *key, describe(action))
         return None
 
-    def _life(self, key: Key, leader: Pod) -> Life:
-        life = self._lives.get(key)
-        if life is None or life.uid != leader.metadata.uid:
-            recreations = 0 if life is None else life.recreations
-            life = self._lives[key] = Life(leader.metadata.uid, self._clock.now(), recreations)
-        return life
-
     def _forget(self, key: Key) -> None:
         """Forget a leader; how often it was recreated is kept until its successor is stamped or it stays away."""
         self._findings.note(key, None)
         for name in self._gatekeepers:
             self._queue.add_after((NO_NAMESPACE, name), self._rest)
-        life = self._lives.get(key)
-        if life is not None and not life.recreations:
-            del self._lives[key]
-
-    def _forget_lives(self, now: float) -> None:
-        """Forget leaders that have long been gone."""
-        for key, life in list(self._lives.items()):
-            if now - life.seen > LONGEST_MEMORY and self._cache.pods.get(*key) is None:
-                self._lives.pop(key, None)
+        self._lives.end(key)
 
     # --- time ---
 
@@ -397,7 +336,7 @@ class Reconciler:
             if now >= resync:
                 resync = now + RESYNC
                 self._look_at_all()
-                self._forget_lives(now)
+                self._lives.tidy(lambda key: self._cache.pods.get(*key) is not None)
 
     def _tidy(self) -> None:
         """Delete what no replica shares any more."""
