@@ -53,6 +53,7 @@ class AuditLog:
         verbs: Collection[str] = WRITES,
         resource: str | None = None,
         since: int = 0,
+        dry_runs: bool = False,
     ) -> list[Json]:
         """Requests that were answered, oldest first.
 
@@ -61,6 +62,7 @@ class AuditLog:
             verbs: writes unless said otherwise.
             resource: plural (`podgroups`), or None for all.
             since: an `offset()` taken before.
+            dry_runs: also those that were to change nothing.
         """
         return [
             event
@@ -69,6 +71,7 @@ class AuditLog:
             and event["verb"] in verbs
             and user in (None, event["user"]["username"])
             and resource in (None, event.get("objectRef", {}).get("resource"))
+            and (dry_runs or "dryRun=All" not in event["requestURI"])
         ]
 
     def _lines(self, since: int) -> list[Json]:

@@ -162,7 +162,7 @@ def test_c17_a_group_that_someone_else_controls_is_left_as_it_is(
     lockstep.reconcilers[0].stop()
     plane.lws.create("vllm", 1, 2, scheduler=scheduler.name)
     name = plane.wait("a leader", lambda: group_of(plane, "vllm-0"))
-    owner = plane.api.create(CONFIG_MAPS, CONFIG_MAPS.make("owner"))["metadata"]
+    owner = plane.api.apply(CONFIG_MAPS, CONFIG_MAPS.make("owner"))["metadata"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"], "controller": True}
     theirs = scheduler.groups.make(name, metadata={"ownerReferences": [reference]}, **scheduler.patch_of(2))
     plane.api.create(scheduler.groups, theirs)

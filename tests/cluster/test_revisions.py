@@ -21,6 +21,8 @@ KEEP_FIRST = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"partition
 OLD_GPUS, NEW_GPUS = 4, 2
 REVISION = "leaderworkerset.sigs.k8s.io/template-revision-hash"
 SIZE = "leaderworkerset.sigs.k8s.io/size"
+BACKED_OFF = 90
+"""Seconds; LWS's controller waits longer and longer after errors of its own."""
 
 
 @pytest.fixture
@@ -51,11 +53,11 @@ def test_an_old_replica_rebuilt_in_another_size_has_the_numbers_it_was_built_wit
         plane.wait("both replicas whole", lambda: plane.lws.whole("vllm", old) == [0, 1])
         template = lws_manifest("vllm", 2, new, scheduler=scheduler.name, gpus=NEW_GPUS)["spec"]["leaderWorkerTemplate"]
         plane.lws.change("vllm", {"leaderWorkerTemplate": template})
-        plane.wait("the second is rolled over", lambda: rolled_over(plane, new))
+        plane.wait("the second is rolled over", lambda: rolled_over(plane, new), BACKED_OFF)
 
         before = plane.api.get(PODS, "vllm-0")
         plane.api.delete(PODS, "vllm-0", grace=0)
-        after = plane.wait("the first is rebuilt whole", lambda: rebuilt(plane, before, new))
+        after = plane.wait("the first is rebuilt whole", lambda: rebuilt(plane, before, new), BACKED_OFF)
         assert after is not None
         assert after["metadata"]["labels"][REVISION] == before["metadata"]["labels"][REVISION]
         assert after["metadata"]["annotations"][SIZE] == str(old)
