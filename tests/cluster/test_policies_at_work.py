@@ -56,7 +56,7 @@ def broken(plane: ControlPlane, since: int) -> list[str]:
     """List what the policies found since then, of every user."""
     return [
         f"{event['user']['username']}: {failure['message']}"
-        for event in plane.audit.events(since=since)
+        for event in plane.audit.events(since=since, dry_runs=True)
         for failure in json.loads(event.get("annotations", {}).get(BROKEN, "[]"))
     ]
 
