@@ -6,16 +6,16 @@ from typing import Final
 
 from lockstep import sets
 from lockstep.adopting import BY_HAND, Foundling, describe, foundlings
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, FINE, NOT_REACHABLE, WRONG_USAGE
-from lockstep.move import add_cluster_arguments, fail
+from lockstep.exit_codes import FINDINGS, FINE, WRONG_USAGE, fail
+from lockstep.failures import FAILURES, end_by
+from lockstep.move import add_cluster_arguments
 from lockstep.templates import PARTITION, partition_of, release_patch, scheduler_names
 from lockstep.watching_rollouts import Judge, look, missing_of, wait
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import Api, CallFailed, Forbidden, Unauthorized
+from reconciler.api import load_api
+from reconciler.contract import Api
 from reconciler.overview import Entry
 from reconciler.snapshot import Snapshot, take_snapshot
 from schedulers.configuration import Configuration, load_configuration
-from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.registry import all_providers
 
 TIMEOUT: Final = 1800.0
@@ -37,13 +37,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         configuration = load_configuration(args.config)
         return adopt(load_api(args.kubeconfig), configuration, args)
-    except (BadConfiguration, Misconfigured) as error:
-        return fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized) as error:
-        rule = "let us list, patch leaderworkersets and delete pods"
-        return fail(f"api server: must {rule}, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error, "list, patch leaderworkersets and delete pods")
 
 
 def adopt(api: Api, configuration: Configuration, args: argparse.Namespace) -> int:

@@ -5,11 +5,10 @@ import sys
 from typing import Final
 
 from lockstep.collecting import Collected
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, NOT_REACHABLE
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, NOT_REACHABLE, fail
 from lockstep.reading_cluster import collected_from, connect
 from lockstep.review import (
     add_common_arguments,
-    fail,
     load_exceptions,
     write,
 )

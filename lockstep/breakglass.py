@@ -16,9 +16,10 @@ import msgspec
 from lockstep.doctoring.opening_patches import Operation, closing_patch, opening_patch
 from lockstep.doctoring.places import BINDING, FINAL_CHECK, MUTATING, MUTATING_NAME, VALIDATING, VALIDATING_NAME
 from lockstep.doctoring.seeing import ADMISSION, plural_of
-from lockstep.exit_codes import BAD_CONFIGURATION, FINE, NOT_REACHABLE, WRONG_USAGE
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import JSON_PATCH, Api, ApiError, CallFailed, Conflict, Forbidden, NotFound, Unauthorized
+from lockstep.exit_codes import BAD_CONFIGURATION, FINE, WRONG_USAGE, fail
+from lockstep.failures import FAILURES, end_by
+from reconciler.api import load_api
+from reconciler.contract import JSON_PATCH, Api, ApiError, Conflict, NotFound
 
 OBJECTS: Final = ((MUTATING, MUTATING_NAME), (VALIDATING, VALIDATING_NAME), (BINDING, FINAL_CHECK))
 TRIES: Final = 5
@@ -43,16 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Change every object; give the exit code."""
     if args.action == "on" and not 0 < (length := len(args.reason.strip())) <= LONGEST_REASON:
-        return _fail(f"--reason: must have 1 to {LONGEST_REASON} characters, got {length}", WRONG_USAGE)
+        return fail(f"--reason: must have 1 to {LONGEST_REASON} characters, got {length}", WRONG_USAGE)
     try:
         api = load_api(args.kubeconfig)
         told = list(_switch(api, args))
-    except Misconfigured as error:
-        return _fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized, ValueError) as error:
-        return _fail(f"api server: must let us read and patch, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return _fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error, "read and patch")
+    except ValueError as error:
+        return fail(f"api server: must let us read and patch, got {error}", BAD_CONFIGURATION)
     sys.stdout.write("".join(f"{line}\n" for line in told))
     return FINE
 
@@ -132,8 +131,3 @@ def _tell(api: Api, content: dict[str, Any], reason: str, message: str, now: dt.
         api.request("POST", path, body=msgspec.json.encode(event))
     except ApiError as error:
         print(f"event: must be written, got {error}", file=sys.stderr)  # noqa: T201
-
-
-def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201
-    return code

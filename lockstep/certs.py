@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lockstep.certificate_options import add_name_arguments
+from lockstep.exit_codes import BAD_CONFIGURATION, fail
 
-BAD_CONFIGURATION = 4
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
@@ -52,8 +51,7 @@ def _init(args: argparse.Namespace) -> int:
         files = _make_files(args.host, keep_ca_key=args.keep_ca_key)
         _write_files(args.folder, files, force=args.force)
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)  # noqa: T201  # the command's own words
-        return BAD_CONFIGURATION
+        return fail(str(error), BAD_CONFIGURATION)
     for name in files:
         print(args.folder / name)  # noqa: T201
     return 0

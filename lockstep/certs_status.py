@@ -16,15 +16,11 @@ from certs.renewal import decide
 from certs.sight import Rest, Sight
 from certs.store import Slot
 from lockstep.certificate_options import names_of
+from lockstep.exit_codes import FINDINGS, WRONG_USAGE, fail
+from lockstep.failures import FAILURES, end_by
 from lockstep.tables import table
-from reconciler.api import Misconfigured, load_api
+from reconciler.api import load_api
 from reconciler.certificate_objects import MARK, Cluster, Names, find_troubles, read_cluster
-from reconciler.contract import CallFailed, Forbidden, Unauthorized
-
-FINDINGS: Final = 1
-WRONG_USAGE: Final = 2
-NOT_REACHABLE: Final = 3
-BAD_CONFIGURATION: Final = 4
 
 HEADINGS: Final = ("ROLE", "SERIAL", "SIGNED BY", "AGE", "ENDS IN", "DUE", "STATE")
 
@@ -92,18 +88,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         names = names_of(args)
     except ValueError as error:
-        return _fail(str(error), WRONG_USAGE)
+        return fail(str(error), WRONG_USAGE)
     now = dt.datetime.now(dt.UTC)
     try:
         report = report_on(read_cluster(load_api(args.kubeconfig), names), names, now)
-    except Misconfigured as error:
-        return _fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized) as error:
-        return _fail(
-            f"api server: must let us get both secrets and both configurations, got {error}", BAD_CONFIGURATION
-        )
-    except CallFailed as error:
-        return _fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error, "get both secrets and both configurations")
     sys.stdout.write(write_json(report) if args.output == "json" else write_text(report, now))
     return FINDINGS if report.findings else 0
 
@@ -205,8 +195,3 @@ def _span(time: dt.timedelta) -> str:
         return f"{time.total_seconds() / 86400:.0f} d"
     minutes = round(time.total_seconds() / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 0 else f"-{-minutes // 60} h {-minutes % 60} min"
-
-
-def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201  # the command's own words
-    return code

@@ -13,12 +13,12 @@ import yaml
 from lockstep.doctoring.examining import examine
 from lockstep.doctoring.findings import write_json, write_text
 from lockstep.doctoring.seeing import look
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, FINE, NOT_REACHABLE, WRONG_USAGE
+from lockstep.exit_codes import FINDINGS, FINE, WRONG_USAGE, fail
+from lockstep.failures import FAILURES, end_by
 from lockstep.review import load_exceptions
 from manifests.shipped import install_objects
 from policies.reading import Unreadable
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import CallFailed, Forbidden, Unauthorized
+from reconciler.api import load_api
 
 PROBE_NAMESPACE: Final = "default"
 
@@ -48,19 +48,15 @@ def run(args: argparse.Namespace) -> int:
         shipped = read_manifests(args.manifests)
         exceptions = load_exceptions(args.exceptions)
     except (OSError, ValueError, Unreadable) as error:
-        return _fail(str(error), WRONG_USAGE)
+        return fail(str(error), WRONG_USAGE)
     now, ours = dt.datetime.now(dt.UTC), version("lockstep")
     try:
         api = load_api(args.kubeconfig)
         seen = look(api, shipped, ours=ours, now=now, exceptions=exceptions, probe_namespace=args.probe_namespace)
-    except Misconfigured as error:
-        return _fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized) as error:
-        return _fail(f"api server: must let us get and list, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return _fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error)
     except ValueError as error:
-        return _fail(str(error), WRONG_USAGE)
+        return fail(str(error), WRONG_USAGE)
     report = examine(seen)
     sys.stdout.write(write_json(report) if args.output == "json" else write_text(report))
     return FINDINGS if report.findings else FINE
@@ -82,8 +78,3 @@ def read_manifests(file: Path | None) -> Sequence[dict[str, Any]]:
     if not all(isinstance(each, dict) and {"apiVersion", "kind", "metadata"} <= each.keys() for each in documents):
         raise ValueError(f"{file}: must hold Kubernetes objects only")
     return documents
-
-
-def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201
-    return code

@@ -1,5 +1,6 @@
-"""Exit codes, the same for every command."""
+"""Exit codes, the same for every command, and the way in which a command that fails ends."""
 
+import sys
 from typing import Final
 
 FINE: Final = 0
@@ -10,3 +11,9 @@ BAD_CONFIGURATION: Final = 4
 BUG: Final = 5
 INTERRUPTED: Final = 130
 """As a shell reports the signal that Ctrl-C sends."""
+
+
+def fail(message: str, code: int) -> int:
+    """Say what is wrong and give the exit code."""
+    print(message, file=sys.stderr)  # noqa: T201  # the command's own words
+    return code

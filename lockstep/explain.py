@@ -9,7 +9,7 @@ import msgspec
 import yaml
 
 from gangs import keys
-from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE
+from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE, fail
 from lockstep.files import WrongUsage, read_named
 from lockstep.rehearsal import Rehearsal, Stage
 from policies.findings import Source
@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
         found = [subject for file in args.files for subject in read_objects(read_named(file), file)]
         explained = [explain(subject, configuration) for subject in found if kind_of(subject) == LWS]
     except Misconfigured as error:
-        return _fail(str(error), BAD_CONFIGURATION)
+        return fail(str(error), BAD_CONFIGURATION)
     except (Unreadable, WrongUsage) as error:
-        return _fail(str(error), WRONG_USAGE)
+        return fail(str(error), WRONG_USAGE)
     if not explained:
-        return _fail(f"{', '.join(args.files)}: must hold a {LWS}, got none", WRONG_USAGE)
+        return fail(f"{', '.join(args.files)}: must hold a {LWS}, got none", WRONG_USAGE)
     if args.output == "json":
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({"leaderWorkerSets": explained})).decode() + "\n")
     else:
@@ -214,8 +214,3 @@ def _gate_lines(gates: list[Json]) -> Iterator[str]:
         yield from (f"    {what.removesuffix('s')} {key} = {value}" for key, value in first[what].items())
     if others:
         yield f"  gates of {others[0]['leader']} to {others[-1]['leader']}: the same"
-
-
-def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201
-    return code

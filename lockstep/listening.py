@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,12 +89,6 @@ def listen(address: "Address") -> "socket.socket":
         return open_listener(address)
     except OSError as error:
         raise OSError(f"{address}: must be free to listen on, {_reason(error)}") from error
-
-
-def fail(message: str, code: int) -> int:
-    """Say what is wrong and give the exit code."""
-    print(message, file=sys.stderr)  # noqa: T201  # the command's own words
-    return code
 
 
 def _reason(error: OSError) -> str:

@@ -1,7 +1,6 @@
 """`lockstep move`: hand an LWS to another scheduler, replica by replica, by LWS's own rollout."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,14 +8,14 @@ from typing import Final
 from gangs import keys
 from gangs.intents import WORDS
 from lockstep import sets
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, FINE, NOT_REACHABLE, WRONG_USAGE
+from lockstep.exit_codes import FINDINGS, FINE, WRONG_USAGE, fail
+from lockstep.failures import FAILURES, end_by
 from lockstep.templates import PARTITION, WHERE, Json, claims_by_hand, move_patch, partition_of, scheduler_names
 from lockstep.watching_rollouts import look, missing_of, wait
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import Api, CallFailed, Forbidden, NotFound, Unauthorized
+from reconciler.api import load_api
+from reconciler.contract import Api, NotFound
 from reconciler.snapshot import Snapshot
 from schedulers.configuration import Configuration, load_configuration
-from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.contract import Provider
 
 TIMEOUT: Final = 1800.0
@@ -45,14 +44,10 @@ def run(args: argparse.Namespace) -> int:
         return move(load_api(args.kubeconfig), configuration, args, scheduler_name)
     except LookupError as error:
         return fail(str(error.args[0]), WRONG_USAGE)
-    except (BadConfiguration, Misconfigured) as error:
-        return fail(str(error), BAD_CONFIGURATION)
     except NotFound:
         return fail(f'lws: must be one that exists, got "{args.lws}"', WRONG_USAGE)
-    except (Forbidden, Unauthorized) as error:
-        return fail(f"api server: must let us list, and patch leaderworkersets, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error, "list, and patch leaderworkersets")
 
 
 def target_of(asked: str, configuration: Configuration) -> str:
@@ -124,12 +119,6 @@ def describe(lws: Json, scheduler_name: str, provider: Provider) -> str:
 def _words(lws: Json) -> list[str]:
     annotations = lws["metadata"].get("annotations") or {}
     return [keys.WORD_PREFIX + word for word in WORDS if keys.WORD_PREFIX + word in annotations]
-
-
-def fail(message: str, code: int) -> int:
-    """Print what is wrong, give the exit code."""
-    print(message, file=sys.stderr)  # noqa: T201
-    return code
 
 
 def _tell(line: str) -> None:

@@ -6,10 +6,9 @@ from typing import Final
 
 import yaml
 
-from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE
+from lockstep.exit_codes import BAD_CONFIGURATION, WRONG_USAGE, fail
 from lockstep.files import WrongUsage
 from lockstep.policy_lint import policy_texts
-from lockstep.review import fail
 from policies.admission import BadPolicyError, load_policy_files
 from policies.exporting import ExportError, export_bindings, export_mutating, export_static
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from lockstep.exit_codes import FINDINGS, WRONG_USAGE
+from lockstep.exit_codes import FINDINGS, WRONG_USAGE, fail
 from lockstep.files import WrongUsage, read_text
-from lockstep.review import fail
 from policies.admission import BadPolicyError, load_policy_files
 from policies.linting import lint
 from policies.targets import GENERIC_WORKLOAD, NEWEST, BadTarget, parse_target

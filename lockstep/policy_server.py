@@ -6,8 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, WRONG_USAGE
-from lockstep.listening import add_server_arguments, fail, listen, server_settings
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, WRONG_USAGE, fail
+from lockstep.listening import add_server_arguments, listen, server_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,9 +7,8 @@ from typing import Final
 
 import msgspec
 
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE, fail
 from lockstep.files import WrongUsage, read_text
-from lockstep.review import fail
 from policies.registry import Rule, all_rules, declared_rules
 from policies.testing import Outcome, fixture_files, run_fixtures
 

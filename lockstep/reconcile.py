@@ -3,13 +3,13 @@
 import argparse
 import logging
 import signal
-import sys
 import threading
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from lockstep.certificate_options import add_name_arguments, names_of
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, WRONG_USAGE, fail
 from lockstep.reporting import Reporter, audit_arguments
 from reconciler.api import HttpApi, Misconfigured, load_api, own_identity, own_namespace
 from reconciler.contract import CallFailed
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WRONG_USAGE = 2
-NOT_REACHABLE = 3
-BAD_CONFIGURATION = 4
 CONNECTIONS = 64
 LEASE = "lockstep-reconciler"
 
@@ -76,24 +73,20 @@ def run(args: argparse.Namespace) -> int:
     """Run until told to stop."""
     log_as_lines()
     if args.secure_metrics_addr is not None and None in (args.metrics_cert, args.metrics_key):
-        print("--metrics-cert, --metrics-key: must be set with --secure-metrics-addr, got nothing", file=sys.stderr)  # noqa: T201
-        return WRONG_USAGE
+        return fail("--metrics-cert, --metrics-key: must be set with --secure-metrics-addr, got nothing", WRONG_USAGE)
     try:
         settings = settings_of(args)
         names_of(args)
     except ValueError as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return WRONG_USAGE
+        return fail(str(error), WRONG_USAGE)
     try:
         configuration = load_configuration(args.config)
         api = load_api(args.kubeconfig, connections=CONNECTIONS)
         api.check()
     except (BadConfiguration, Misconfigured) as error:
-        print(error, file=sys.stderr)  # noqa: T201
-        return BAD_CONFIGURATION
+        return fail(str(error), BAD_CONFIGURATION)
     except CallFailed as error:
-        print(f"api server: must be reachable, got {error}", file=sys.stderr)  # noqa: T201
-        return NOT_REACHABLE
+        return fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
     serve(api, Reconciler(api, configuration, settings, identity=own_identity()), args)
     return 0
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE
+from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, WRONG_USAGE, fail
 from lockstep.files import STANDARD_INPUT, WrongUsage, read_text
 from policies.exceptions import NO_EXCEPTIONS, Exceptions, read_exceptions
 from policies.findings import Verdict
@@ -137,9 +137,3 @@ def write(verdict: Verdict, objects: int, output: str) -> None:
     """Print a report."""
     reviewed = Reviewed(verdict, objects, all_rules(), version("lockstep"))
     sys.stdout.write(importlib.import_module(f"policies.reports.{output}").render(reviewed))
-
-
-def fail(message: str, code: int) -> int:
-    """Say what is wrong and give the exit code."""
-    print(message, file=sys.stderr)  # noqa: T201
-    return code

@@ -4,8 +4,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE
-from lockstep.listening import add_server_arguments, fail, listen, server_settings
+from lockstep.exit_codes import BAD_CONFIGURATION, NOT_REACHABLE, fail
+from lockstep.listening import add_server_arguments, listen, server_settings
 
 if TYPE_CHECKING:
     from webhook.transport import Decide

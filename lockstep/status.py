@@ -10,14 +10,14 @@ from typing import Final
 
 import msgspec
 
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, NOT_REACHABLE
+from lockstep.exit_codes import FINDINGS
+from lockstep.failures import FAILURES, end_by
 from lockstep.tables import table
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import Api, CallFailed, Forbidden, Unauthorized
+from reconciler.api import load_api
+from reconciler.contract import Api
 from reconciler.overview import Entry, replica_entries
 from reconciler.snapshot import take_snapshot
 from schedulers.configuration import Configuration, load_configuration
-from schedulers.configuration import Misconfigured as BadConfiguration
 
 HEADINGS: Final = ("INDEX", "REVISION", "GROUP", "STATE", "PODS", "REASON")
 MOST_WORDS: Final = 160
@@ -39,12 +39,8 @@ def run(args: argparse.Namespace) -> int:
         configuration = load_configuration(args.config)
         api = load_api(args.kubeconfig)
         entries = look(api, configuration, args.namespace)
-    except (BadConfiguration, Misconfigured) as error:
-        return _fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized) as error:
-        return _fail(f"api server: must let us get and list, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return _fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error)
     wanted = [entry for entry in entries if not args.lws or is_asked(entry, args.lws)]
     write = write_json if args.output == "json" else write_text
     sys.stdout.write(write(wanted))
@@ -100,8 +96,3 @@ def _row(entry: Entry) -> tuple[str, ...]:
 def _shortened(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= MOST_WORDS else plain[: MOST_WORDS - 3] + "..."
-
-
-def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)  # noqa: T201
-    return code

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gangs import keys
-from lockstep.exit_codes import BAD_CONFIGURATION, FINDINGS, FINE, NOT_REACHABLE
-from lockstep.move import add_cluster_arguments, fail
-from reconciler.api import Misconfigured, load_api
-from reconciler.contract import CallFailed, Forbidden, Unauthorized
+from lockstep.exit_codes import FINDINGS, FINE
+from lockstep.failures import FAILURES, end_by
+from lockstep.move import add_cluster_arguments
+from reconciler.api import load_api
 from reconciler.overview import Entry, replica_entries
 from reconciler.snapshot import Snapshot, take_snapshot
 from reconciler.states import NO_GROUP
-from schedulers.configuration import Misconfigured as BadConfiguration
 from schedulers.configuration import load_configuration
 from schedulers.registry import all_providers
 
@@ -33,12 +32,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         configuration = load_configuration(args.config)
         snapshot = take_snapshot(load_api(args.kubeconfig), all_providers().values())
-    except (BadConfiguration, Misconfigured) as error:
-        return fail(str(error), BAD_CONFIGURATION)
-    except (Forbidden, Unauthorized) as error:
-        return fail(f"api server: must let us get and list, got {error}", BAD_CONFIGURATION)
-    except CallFailed as error:
-        return fail(f"api server: must be reachable, got {error}", NOT_REACHABLE)
+    except FAILURES as error:
+        return end_by(error)
     entries = [entry for entry in replica_entries(snapshot, configuration) if entry.group]
     stuck = list(what_is_stuck(entries))
     sys.stdout.write("".join(f"{line}\n" for line in (*what_stays(snapshot, entries), *stuck)))
