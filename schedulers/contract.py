@@ -200,6 +200,11 @@ class Replica(msgspec.Struct, frozen=True):
     roles: "Roles | None" = None
     claims: Mapping[str, str] = msgspec.field(default_factory=dict)
 
+    @property
+    def asked_priority_class(self) -> str:
+        """The priority class that a group is to have: the user's word, else its pods' own; empty for none."""
+        return self.intent.priority_class or self.priority_class
+
 
 class SetRole(msgspec.Struct, frozen=True):
     """A role of a DisaggregatedSet, which is a LeaderWorkerSet.
@@ -353,6 +358,16 @@ class Provider(Protocol):
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:
         """Compute the group object's spec for a replica, in the terms of `kind`."""
+
+
+def claim_by_label(pod: PodFacts, key: str) -> Claim | None:
+    """Find the membership that a label of a pod names."""
+    return None if key not in pod.labels else Claim(f"metadata.labels[{key}]", pod.labels[key])
+
+
+def claim_by_annotation(pod: PodFacts, key: str) -> Claim | None:
+    """Find the membership that an annotation of a pod names."""
+    return None if key not in pod.annotations else Claim(f"metadata.annotations[{key}]", pod.annotations[key])
 
 
 def podgroup_rights(api_group: str) -> tuple[Right, ...]:

@@ -19,6 +19,7 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_label,
     podgroup_rights,
 )
 
@@ -70,8 +71,7 @@ class Coscheduling:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the PodGroup that the pod is labelled with."""
-        group = pod.labels.get(POD_GROUP)
-        return None if group is None else Claim(f"metadata.labels[{POD_GROUP}]", group)
+        return claim_by_label(pod, POD_GROUP)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Compute minimum, resources of the whole replica, and how long placed members wait."""

@@ -19,6 +19,8 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_annotation,
+    claim_by_label,
     podgroup_rights,
 )
 
@@ -73,10 +75,7 @@ class Godel:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the PodGroup that the pod names; the annotation is what places it."""
-        for where, values in (("annotations", pod.annotations), ("labels", pod.labels)):
-            if POD_GROUP in values:
-                return Claim(f"metadata.{where}[{POD_GROUP}]", values[POD_GROUP])
-        return None
+        return claim_by_annotation(pod, POD_GROUP) or claim_by_label(pod, POD_GROUP)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Compute minimum, timeout, priority class and the domain to stay within."""
@@ -85,9 +84,8 @@ class Godel:
             "minMember": replica.minimum,
             "scheduleTimeoutSeconds": intent.schedule_timeout or TIMEOUT,
         }
-        priority_class = intent.priority_class or replica.priority_class
-        if priority_class:
-            fields["priorityClassName"] = priority_class
+        if replica.asked_priority_class:
+            fields["priorityClassName"] = replica.asked_priority_class
         if intent.topology:
             how = "required" if intent.topology.required else "preferred"
             fields["affinity"] = {"podGroupAffinity": {how: [{"topologyKey": intent.topology.key}]}}

@@ -25,6 +25,7 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_annotation,
     podgroup_rights,
 )
 
@@ -91,8 +92,7 @@ class Kai:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the PodGroup that the pod's annotation names."""
-        group = pod.annotations.get(POD_GROUP)
-        return None if group is None else Claim(f"metadata.annotations[{POD_GROUP}]", group)
+        return claim_by_annotation(pod, POD_GROUP)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Compute minimum, queue, priority, topology; what an older KAI prunes is written once.
@@ -102,7 +102,7 @@ class Kai:
         """
         fields: dict[str, object] = {"minMember": replica.minimum, "queue": replica.intent.queue or DEFAULT_QUEUE}
         fixed: tuple[str, ...] = ()
-        priority_class = replica.intent.priority_class or replica.priority_class
+        priority_class = replica.asked_priority_class
         preemptibility = replica.own.get(PREEMPTIBILITY, "" if priority_class else "non-preemptible")
         staleness = replica.own.get(STALENESS, NEVER_STALE if replica.late else "")
         if priority_class:

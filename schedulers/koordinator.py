@@ -21,6 +21,8 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_annotation,
+    claim_by_label,
     podgroup_rights,
 )
 
@@ -74,11 +76,7 @@ class Koordinator:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the gang that the pod names, by label or, which counts less, by annotation."""
-        if POD_GROUP in pod.labels:
-            return Claim(f"metadata.labels[{POD_GROUP}]", pod.labels[POD_GROUP])
-        if GANG_NAME in pod.annotations:
-            return Claim(f"metadata.annotations[{GANG_NAME}]", pod.annotations[GANG_NAME])
-        return None
+        return claim_by_label(pod, POD_GROUP) or claim_by_annotation(pod, GANG_NAME)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Compute minimum and time-out; the resources are for people and tools, its scheduler does not read them.

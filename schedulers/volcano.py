@@ -21,6 +21,7 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_annotation,
     podgroup_rights,
 )
 
@@ -79,8 +80,7 @@ class Volcano:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the PodGroup that the pod's annotation names."""
-        group = pod.annotations.get(GROUP_NAME)
-        return None if group is None else Claim(f"metadata.annotations[{GROUP_NAME}]", group)
+        return claim_by_annotation(pod, GROUP_NAME)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Compute minimum, resources of the whole replica, queue and priority class.
@@ -95,9 +95,8 @@ class Volcano:
             "minResources": dict(replica.requests),
             "queue": replica.intent.queue or DEFAULT_QUEUE,
         }
-        priority_class = replica.intent.priority_class or replica.priority_class
-        if priority_class:
-            fields["priorityClassName"] = priority_class
+        if replica.asked_priority_class:
+            fields["priorityClassName"] = replica.asked_priority_class
         fixed: tuple[str, ...] = ("queue",)
         if topology := replica.intent.topology:
             fields["networkTopology"] = {

@@ -19,6 +19,7 @@ from schedulers.contract import (
     Spec,
     Stamp,
     Waiting,
+    claim_by_label,
 )
 
 API_GROUP: Final = "gangs.example.com"
@@ -51,8 +52,7 @@ class MadeUp:
 
     def claim(self, pod: PodFacts) -> Claim | None:
         """Find the crew."""
-        group = pod.labels.get(CREW)
-        return None if group is None else Claim(f"metadata.labels[{CREW}]", group)
+        return claim_by_label(pod, CREW)
 
     def spec(self, replica: Replica, kind: GroupKind) -> Spec:  # noqa: ARG002 - one version
         """Say every word."""
