@@ -72,6 +72,5 @@ def claim_object(sight: Sight, kind: GroupKind, name: str, template: GroupObject
 
 
 def _check(sight: Sight, live: GroupObject, name: str) -> Iterator[Action]:
-    owner = live.metadata.controller
-    if owner is None or owner.uid != sight.leader.metadata.uid:
+    if not live.metadata.is_controlled_by(sight.leader.metadata.uid):
         yield Say("ClaimOwnedByOther", f'resourceclaim "{name}": is not ours, and is left as it is', name)

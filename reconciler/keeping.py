@@ -85,8 +85,7 @@ def ours(live: GroupObject, sight: Sight) -> bool:
 
 def owned_by_leader(live: GroupObject, sight: Sight) -> bool:
     """Tell whether this very leader controls a group object; the name alone doesn't say so."""
-    owner = live.metadata.controller
-    return owner is not None and owner.uid == sight.leader.metadata.uid
+    return live.metadata.is_controlled_by(sight.leader.metadata.uid)
 
 
 def release(live: GroupObject, provider: Provider, kind: GroupKind) -> Iterator[Action]:

@@ -44,6 +44,11 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         """The owner that controls the object."""
         return next((owner for owner in self.owner_references or () if owner.controller), None)
 
+    def is_controlled_by(self, uid: str) -> bool:
+        """Tell whether the object with that UID controls this one; a name alone doesn't say so."""
+        owner = self.controller
+        return owner is not None and owner.uid == uid
+
 
 class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """`spec.schedulingGroup` of a pod."""

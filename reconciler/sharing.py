@@ -10,6 +10,7 @@ from reconciler.actions import Action, CreateGroup, DeleteShared, LookAgain, Say
 from reconciler.cache import Cache
 from reconciler.objects import GroupObject, Metadata, Pod
 from reconciler.replicas import Sight
+from reconciler.wanted import controller_reference
 from schedulers.contract import GroupKind, Provider, Replica
 from schedulers.sharing import Shared, SharesObjects, Sharing
 
@@ -66,7 +67,7 @@ def _keep(sight: Sight, shared: Shared, replica: Replica) -> Iterator[Action]:
     elif keys.LOCKSTEP_SHARED not in (live.metadata.labels or {}):
         message = f"{shared.kind.title} {shared.name}: is not ours, and is left as it is"
         yield Say("GroupOwnedByOther", message, shared.name)
-    elif live.metadata.deletion_timestamp is not None or not _owned_by(live, owner):
+    elif live.metadata.deletion_timestamp is not None or not live.metadata.is_controlled_by(str(owner["uid"])):
         yield LookAgain(STALE, f"{shared.kind.title} {shared.name} of before is still there")
 
 
@@ -91,20 +92,11 @@ def _owner(sight: Sight, shared: Shared) -> dict[str, object] | None:
         return None
     metadata = sight.lws.metadata
     if not shared.of_set:
-        return _controller(keys.LWS_API_VERSION, keys.LWS_KIND, metadata.name, metadata.uid)
+        return controller_reference(keys.LWS_API_VERSION, keys.LWS_KIND, metadata.name, metadata.uid)
     above = metadata.controller
     if above is None:
         return None
-    return _controller(keys.DISAGGREGATED_API_VERSION, keys.DISAGGREGATED_KIND, above.name, above.uid)
-
-
-def _controller(api_version: str, kind: str, name: str, uid: str) -> dict[str, object]:
-    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
-
-
-def _owned_by(live: GroupObject, owner: Mapping[str, object]) -> bool:
-    controller = live.metadata.controller
-    return controller is not None and controller.uid == owner["uid"]
+    return controller_reference(keys.DISAGGREGATED_API_VERSION, keys.DISAGGREGATED_KIND, above.name, above.uid)
 
 
 def _wait(replica: Replica) -> Iterator[Action]:

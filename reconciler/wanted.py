@@ -61,8 +61,12 @@ def group_object(replica: Replica, kind: GroupKind, spec: Spec, leader: Pod) -> 
 
 def owner_reference(leader: Pod) -> Json:
     """Name the leader pod as the controller of its group."""
-    metadata = leader.metadata
-    return {"apiVersion": "v1", "kind": POD, "name": metadata.name, "uid": metadata.uid, "controller": True}
+    return controller_reference("v1", POD, leader.metadata.name, leader.metadata.uid)
+
+
+def controller_reference(api_version: str, kind: str, name: str, uid: str) -> Json:
+    """Build the owner reference of a controller."""
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
 def difference(replica: Replica, spec: Spec, live: GroupObject) -> Json | None:
