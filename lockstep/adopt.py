@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 def adopt(api: Api, configuration: Configuration, args: argparse.Namespace) -> int:
     """List what there is, and adopt what was asked for, one LWS after the other."""
     asked = {sets.split(name) for name in args.lws}
-    snapshot = take_snapshot(api, all_providers().values(), sorted({namespace for namespace, _ in asked}))
+    snapshot = take_snapshot(api, all_providers().values(), sorted({namespace for namespace, _ in asked}), room=False)
     found = {lws: of for lws, of in foundlings(snapshot, configuration).items() if not asked or lws in asked}
     for lws in sorted(asked - set(found)):
         print(f"{'/'.join(lws)}: has no replica to adopt")  # noqa: T201

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Look once and say what stays; 1 when something would be stuck without us."""
     try:
         configuration = load_configuration(args.config)
-        snapshot = take_snapshot(load_api(args.kubeconfig), all_providers().values())
+        snapshot = take_snapshot(load_api(args.kubeconfig), all_providers().values(), room=False)
     except FAILURES as error:
         return end_by(error)
     entries = [entry for entry in replica_entries(snapshot, configuration) if entry.group]

@@ -27,7 +27,7 @@ def look(api: Api, configuration: Configuration, namespace: str, name: str) -> t
     Raises:
         reconciler.contract.CallFailed: the server did not answer, or refused.
     """
-    snapshot = take_snapshot(api, all_providers().values(), [namespace])
+    snapshot = take_snapshot(api, all_providers().values(), [namespace], room=False)
     return snapshot, [entry for entry in replica_entries(snapshot, configuration) if entry.lws == name]
 
 

@@ -75,7 +75,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     Attributes:
         cache: the objects; nodes are not in it.
         served: the group kinds that the cluster serves.
-        free: what is free in sum, `None` where nodes or the pods of others can't be listed.
+        free: what is free in sum, `None` where it was not looked at, or nodes or the pods of others can't be listed.
         warnings: namespace and name of an LWS -> what Lockstep has warned of, newest last.
         stand_ins: namespace and group -> the pods that its scheduler has made to hold its room.
     """
@@ -91,13 +91,16 @@ class Snapshot(msgspec.Struct, frozen=True):
         return next((kind for kind in kinds if kind in self.served), None)
 
 
-def take_snapshot(api: Api, providers: Collection[Provider], namespaces: Sequence[str] = ()) -> Snapshot:
+def take_snapshot(
+    api: Api, providers: Collection[Provider], namespaces: Sequence[str] = (), *, room: bool = True
+) -> Snapshot:
     """List everything once.
 
     Args:
         api: whom to ask; only get and list are used.
         providers: whose group objects are of interest.
         namespaces: where replicas are looked for, empty for everywhere.
+        room: whether to look what is free, which takes all nodes and all placed pods of the cluster.
 
     Raises:
         reconciler.contract.CallFailed: the server did not answer, or refused what can't be done without.
@@ -116,7 +119,7 @@ def take_snapshot(api: Api, providers: Collection[Provider], namespaces: Sequenc
     fill(cache.namespaces, _namespaces(api))
     carried = {key for pod in cache.pods.objects() for key in pod.labels}
     labels = carried & {provider.stand_in for provider in providers if isinstance(provider, Declares)}
-    return Snapshot(cache, served, _free(api), _warnings(api, where), _stand_ins(api, where, labels))
+    return Snapshot(cache, served, _free(api) if room else None, _warnings(api, where), _stand_ins(api, where, labels))
 
 
 def _stand_ins(api: Api, namespaces: Sequence[str], labels: Iterable[str]) -> dict[Key, Sequence[Pod]]:
