@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cluster import binaries as cache
-from tests.cluster import toolchain
+from tests.cluster.before_tests import build, built_folder
+from tests.cluster.catalogue import COMPONENTS
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import Lockstep
 from tests.cluster.scenarios import EVERY_SCHEDULER
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tests.cluster.control_plane import PlaneFactory
     from tests.cluster.lockstep import LockstepFactory
 
-_BINARIES = pytest.StashKey["Path | toolchain.BuildError"]()
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything that asks for binaries."""
@@ -32,16 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what is missing before the first test: a cold build takes longer than any test may."""
-    wanted = any("binaries" in getattr(item, "fixturenames", ()) for item in session.items)
-    if not wanted or session.config.option.collectonly:
-        return
-    capture = session.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        try:
-            session.config.stash[_BINARIES] = cache.ensure()
-        except toolchain.BuildError as error:
-            session.config.stash[_BINARIES] = error
+    """Build what is missing before the first test."""
+    if any("binaries" in getattr(item, "fixturenames", ()) for item in session.items):
+        build(session, COMPONENTS)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -64,10 +55,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 @pytest.fixture(scope="session")
 def binaries(pytestconfig: pytest.Config) -> Path:
     """Folder of the binaries; fails where one can't be built."""
-    built = pytestconfig.stash[_BINARIES]
-    if isinstance(built, toolchain.BuildError):
-        pytest.fail(str(built), pytrace=False)
-    return built
+    return built_folder(pytestconfig)
 
 
 @pytest.fixture(scope="module")

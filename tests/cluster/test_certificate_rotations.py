@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
@@ -29,6 +29,7 @@ from reconciler.recorder import Recorder
 from reconciler.telemetry import Meters
 from tests.builders import leader_pod, review
 from tests.certs.model import NOW, valid
+from tests.cluster.callers import Callers
 from tests.cluster.certificate_stage import HOSTS, Stage
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.resources import MUTATING_WEBHOOKS
@@ -86,7 +87,7 @@ class World:
         return read[-1] if read else self._published[0][1]
 
 
-class Callers:
+class ApiServers(Callers):
     """Callers that verify like an API server, each with a connection that it keeps for a few calls.
 
     Attributes:
@@ -99,20 +100,7 @@ class Callers:
         """Prepare them."""
         self._port, self._world = port, world
         self.answered, self.serials, self.failures = 0, set[int](), list[str]()
-        self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(CALLERS)]
-
-    def __enter__(self) -> Self:
-        """Begin to call."""
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Call no more."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
+        super().__init__(CALLERS)
 
     def _run(self) -> None:
         body = review(leader_pod())
@@ -204,7 +192,7 @@ def test_fifty_rotations(plane: ControlPlane, stage: Stage, keeper: CertificateK
     rest = look(keeper, stage, world)
     bring(plane, stage, world)
     authorities = {stage.stored.current.held.certificate.serial_number}
-    with Callers(stage.port, world) as callers:
+    with ApiServers(stage.port, world) as callers:
         for turn in itertools.count():
             if len(authorities) > ROTATIONS:
                 break

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
-import threading
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
@@ -21,6 +20,7 @@ from certs.renewal import decide
 from certs.sight import Rest, Sight
 from certs.store import certificates_in
 from reconciler.certificate_objects import REVOKED
+from tests.cluster.callers import Callers
 from tests.cluster.certificate_stage import AUTHORITIES, CONFIGURATIONS, HOSTS, LEAF, Stage
 from tests.cluster.control_plane import ControlPlane, Options
 from tests.cluster.lockstep import USER
@@ -238,7 +238,7 @@ def mended(stage: Stage, before: Stored) -> bool:
     return isinstance(rest, Rest) and not rest.amiss and stage.agrees(datetime.now(UTC))
 
 
-class Load:
+class Load(Callers):
     """The API server calls the webhook as fast as it answers, with failure policy Fail.
 
     Attributes:
@@ -249,20 +249,8 @@ class Load:
     def __init__(self, stage: Stage) -> None:
         """Prepare two callers."""
         self.admitted, self.failures = 0, list[int]()
-        self._stage, self._stopping = stage, threading.Event()
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(2)]
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End."""
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
+        self._stage = stage
+        super().__init__(2)
 
     def _run(self) -> None:
         while not self._stopping.wait(0.02):

@@ -1,8 +1,13 @@
 """Objects of a cluster as an API server over HTTP has them."""
 
+from collections.abc import Callable
+
 from tests.builders import JsonObject
 from tests.reconciler.fake_api import FakeApi
 from tests.reconciler.sights import Plan, World, group, replica
+
+Command = Callable[..., tuple[int, str, str]]
+"""Runs a command with its words; gives exit code, output and error output."""
 
 ROOTS = {
     "Pod": "/api/v1/pods",

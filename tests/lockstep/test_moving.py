@@ -1,45 +1,18 @@
 """`lockstep move`, `adopt` and `uninstall` against an API server over HTTP: what they refuse, and what they find."""
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lockstep.main import main
 from tests.builders import JsonObject
-from tests.lockstep.stored import GROUPS, NODE, READY, ROOTS, put, put_replica
-from tests.reconciler.fake_api import FakeApi, kubeconfig
+from tests.lockstep.stored import READY, ROOTS, Command, put_replica
+from tests.reconciler.fake_api import FakeApi
 from tests.reconciler.sights import COSCHEDULING, YUNIKORN, Plan, merged
 
 RUNS = {"vllm-0": READY, "vllm-0-1": READY}
 GROUP_NAME = "scheduling.k8s.io/group-name"
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeApi]:
-    """An API server that serves the group kinds of two schedulers, with one node of 24 GPUs."""
-    fake = FakeApi()
-    fake.objects |= {root: {} for root in GROUPS.values()}
-    put(fake, NODE)
-    yield fake.start()
-    fake.stop()
-
-
-@pytest.fixture
-def run(fake: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    """A function that runs a command; gives exit code, output and error output."""
-    file = str(kubeconfig(tmp_path, fake))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main([*arguments, "--kubeconfig", file])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
 
 
 def change_lws(fake: FakeApi, change: JsonObject) -> None:
@@ -55,26 +28,26 @@ def change_lws(fake: FakeApi, change: JsonObject) -> None:
         pytest.param("koord", '--to: must be one of .*koord-scheduler, .*, got "koord"', id="half a name"),
     ],
 )
-def test_an_unknown_scheduler_is_wrong_usage(run: Command, to: str, message: str) -> None:
+def test_an_unknown_scheduler_is_wrong_usage(run_command: Command, to: str, message: str) -> None:
     """The message lists what is known."""
-    code, _, err = run("move", "team-a/vllm", "--to", to)
+    code, _, err = run_command("move", "team-a/vllm", "--to", to)
     assert code == 2
     assert re.match(message, err)
 
 
-def test_a_provider_with_two_names_is_asked_for_by_name(run: Command, tmp_path: Path) -> None:
+def test_a_provider_with_two_names_is_asked_for_by_name(run_command: Command, tmp_path: Path) -> None:
     """There is no telling which profile is meant."""
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: lockstep.dev/v1alpha1\nkind: Configuration\nschedulers: {first: volcano, second: volcano}\n"
     )
-    code, _, err = run("move", "vllm", "--to", "volcano", "--config", str(config))
+    code, _, err = run_command("move", "vllm", "--to", "volcano", "--config", str(config))
     assert (code, err) == (2, '--to: must be one of first, second, got "volcano"\n')
 
 
-def test_a_set_that_is_not_there_is_wrong_usage(run: Command) -> None:
+def test_a_set_that_is_not_there_is_wrong_usage(run_command: Command) -> None:
     """Nothing is written."""
-    code, _, err = run("move", "team-a/vllm", "--to", "native")
+    code, _, err = run_command("move", "team-a/vllm", "--to", "native")
     assert (code, err) == (2, 'lws: must be one that exists, got "team-a/vllm"\n')
 
 
@@ -108,20 +81,20 @@ def test_a_set_that_is_not_there_is_wrong_usage(run: Command) -> None:
     ],
 )
 def test_what_can_not_be_moved_is_refused(
-    fake: FakeApi, run: Command, to: str, change: JsonObject, message: str
+    fake: FakeApi, run_command: Command, to: str, change: JsonObject, message: str
 ) -> None:
     """Exit 1 with the reason, and not a byte is written."""
     put_replica(fake, Plan(changes=RUNS))
     change_lws(fake, change)
     before = len(fake.requests)
-    assert run("move", "team-a/vllm", "--to", to) == (1, "", message + "\n")
+    assert run_command("move", "team-a/vllm", "--to", to) == (1, "", message + "\n")
     assert {seen.method for seen in fake.requests[before:]} == {"GET"}
 
 
-def test_words_that_get_lost_are_told(fake: FakeApi, run: Command) -> None:
+def test_words_that_get_lost_are_told(fake: FakeApi, run_command: Command) -> None:
     """Before anything happens, in the dry run too."""
     put_replica(fake, Plan(changes=RUNS, lws_annotations={"lockstep.dev/queue": "gold"}))
-    code, out, _ = run("move", "team-a/vllm", "--to", "coscheduling", "--dry-run")
+    code, out, _ = run_command("move", "team-a/vllm", "--to", "coscheduling", "--dry-run")
     assert code == 0
     assert out == (
         'team-a/vllm: from "default-scheduler" to "scheduler-plugins-scheduler", Coscheduling (scheduler-plugins), '
@@ -129,9 +102,9 @@ def test_words_that_get_lost_are_told(fake: FakeApi, run: Command) -> None:
     )
 
 
-def test_adopting_asks_for_names(run: Command) -> None:
+def test_adopting_asks_for_names(run_command: Command) -> None:
     """Nobody restarts every replica of a cluster by leaving a word out."""
-    assert run("adopt") == (2, "", "lws: must be named, or --all or --dry-run given, got none of them\n")
+    assert run_command("adopt") == (2, "", "lws: must be named, or --all or --dry-run given, got none of them\n")
 
 
 @pytest.mark.parametrize(
@@ -166,17 +139,19 @@ def test_adopting_asks_for_names(run: Command) -> None:
         pytest.param(Plan(changes=RUNS), {}, None, id="ours"),
     ],
 )
-def test_what_there_is_to_adopt(fake: FakeApi, run: Command, plan: Plan, change: JsonObject, line: str | None) -> None:
+def test_what_there_is_to_adopt(
+    fake: FakeApi, run_command: Command, plan: Plan, change: JsonObject, line: str | None
+) -> None:
     """By who has made the group, with what adopting takes; ours are not listed."""
     both = {name: merged(plan.changes.get(name, {}), change) for name in ("vllm-0", "vllm-0-1")}
     put_replica(fake, Plan(**vars(plan) | {"changes": both}), grouped=plan.stamped)
-    code, out, _ = run("adopt", "--dry-run")
+    code, out, _ = run_command("adopt", "--dry-run")
     assert code == 0
     title = f"team-a/vllm: 1 replica of {plan.provider.name} to adopt"
     assert out.splitlines() == ([] if line is None else [title, f"  {line}"])
 
 
-def test_uninstalling_tells_what_would_be_stuck(fake: FakeApi, run: Command) -> None:
+def test_uninstalling_tells_what_would_be_stuck(fake: FakeApi, run_command: Command) -> None:
     """Pods behind our gate, and members without their group object: nobody else helps them."""
     gate = {"spec": {"schedulingGates": [{"name": "lockstep.dev/group"}]}}
     put_replica(
@@ -186,7 +161,7 @@ def test_uninstalling_tells_what_would_be_stuck(fake: FakeApi, run: Command) -> 
     )
     put_replica(fake, Plan(lws="groupless"), grouped=False)
     put_replica(fake, Plan(changes=RUNS))
-    code, out, _ = run("uninstall")
+    code, out, _ = run_command("uninstall")
     assert code == 1
     lines = out.splitlines()
     assert lines[0] == "1 of 3 replicas in groups of ours run, and go on running"
@@ -197,7 +172,7 @@ def test_uninstalling_tells_what_would_be_stuck(fake: FakeApi, run: Command) -> 
     ]
 
 
-def test_uninstalling_with_nothing_stuck_is_fine(fake: FakeApi, run: Command) -> None:
+def test_uninstalling_with_nothing_stuck_is_fine(fake: FakeApi, run_command: Command) -> None:
     """A replica that waits for capacity has its group, and its scheduler goes on with it."""
     put_replica(fake, Plan())
-    assert run("uninstall")[0] == 0
+    assert run_command("uninstall")[0] == 0

@@ -1,7 +1,7 @@
 """`lockstep status` against an API server over HTTP: what it lists, prints and exits with."""
 
+import functools
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,8 @@ import pytest
 
 from lockstep.main import main
 from tests.builders import NAMESPACE, JsonObject
-from tests.lockstep.stored import GROUPS, NODE, READY, ROOTS, put, put_replica
-from tests.reconciler.fake_api import Answer, FakeApi, kubeconfig, status
+from tests.lockstep.stored import READY, ROOTS, Command, put, put_replica
+from tests.reconciler.fake_api import Answer, FakeApi, status
 from tests.reconciler.sights import COSCHEDULING, Plan, merged, replica
 
 SAYS: JsonObject = {
@@ -28,30 +28,11 @@ SAYS: JsonObject = {
 RUNS = Plan(changes={"vllm-0": READY, "vllm-0-1": READY})
 WAITS = Plan(index=1, key="7" * 40, changes={"vllm-1": SAYS})
 
-Status = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def fake() -> Iterator[FakeApi]:
-    """An API server that serves the group kinds of two schedulers, with one node of 24 GPUs."""
-    fake = FakeApi()
-    fake.objects |= {root: {} for root in GROUPS.values()}
-    put(fake, NODE)
-    yield fake.start()
-    fake.stop()
-
-
-@pytest.fixture
-def run(fake: FakeApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Status:
+def run(run_command: Command) -> Command:
     """A function that runs the command; gives exit code, output and error output."""
-    file = str(kubeconfig(tmp_path, fake))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(["status", "--kubeconfig", file, *arguments])
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
+    return functools.partial(run_command, "status")
 
 
 def records(text: str) -> list[dict[str, Any]]:
@@ -60,7 +41,7 @@ def records(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_what_runs_is_fine(fake: FakeApi, run: Status) -> None:
+def test_what_runs_is_fine(fake: FakeApi, run: Command) -> None:
     """Exit 0."""
     put_replica(fake, RUNS)
     code, out, err = run()
@@ -72,7 +53,7 @@ def test_what_runs_is_fine(fake: FakeApi, run: Status) -> None:
     )
 
 
-def test_c09_c12_what_waits_is_told_with_the_amount_that_blocks_it(fake: FakeApi, run: Status) -> None:
+def test_c09_c12_what_waits_is_told_with_the_amount_that_blocks_it(fake: FakeApi, run: Command) -> None:
     """Exit 1; the scheduler's own words on one line, in the table beside the sum."""
     put_replica(fake, RUNS)
     put_replica(fake, WAITS)
@@ -86,7 +67,7 @@ def test_c09_c12_what_waits_is_told_with_the_amount_that_blocks_it(fake: FakeApi
     )
 
 
-def test_what_an_autoscaler_gets_wrong_is_told(fake: FakeApi, run: Status) -> None:
+def test_what_an_autoscaler_gets_wrong_is_told(fake: FakeApi, run: Command) -> None:
     """A replica that lacks room without the reason that autoscalers look for, in the table and as a record."""
     silent = Plan(index=1, key="7" * 40)
     put_replica(fake, RUNS)
@@ -96,7 +77,7 @@ def test_what_an_autoscaler_gets_wrong_is_told(fake: FakeApi, run: Status) -> No
     assert [record["autoscaler"] for record in records(run("--output", "json")[1])] == ["", misread]
 
 
-def test_records_have_fixed_keys(fake: FakeApi, run: Status) -> None:
+def test_records_have_fixed_keys(fake: FakeApi, run: Command) -> None:
     """Whatever the state; a list, in the order of namespace, LWS and index."""
     put_replica(fake, WAITS)
     code, out, _ = run("--output", "json")
@@ -125,14 +106,14 @@ def test_records_have_fixed_keys(fake: FakeApi, run: Status) -> None:
     assert missing.keys() == waits.keys()
 
 
-def test_c12_before_any_group_exists(fake: FakeApi, run: Status) -> None:
+def test_c12_before_any_group_exists(fake: FakeApi, run: Command) -> None:
     """Told apart from waiting for capacity."""
     put_replica(fake, RUNS)
     put_replica(fake, WAITS, grouped=False)
     assert [record["state"] for record in records(run("--output", "json")[1])] == ["running", "no group"]
 
 
-def test_each_lws_has_a_table_and_names_choose(fake: FakeApi, run: Status) -> None:
+def test_each_lws_has_a_table_and_names_choose(fake: FakeApi, run: Command) -> None:
     """By name, or by namespace and name; the exit code is that of what was asked for."""
     other = Plan(lws="other", provider=COSCHEDULING, changes={"other-0": READY, "other-0-1": READY})
     put_replica(fake, other)
@@ -148,18 +129,18 @@ def test_each_lws_has_a_table_and_names_choose(fake: FakeApi, run: Status) -> No
         assert run(name)[:2] == (0, out[: out.index("\n\n") + 1])
 
 
-def test_a_name_that_is_not_there_is_told(run: Status) -> None:
+def test_a_name_that_is_not_there_is_told(run: Command) -> None:
     """Exit 1: a script that waits for an LWS must not take nothing for fine."""
     assert run("nothing") == (1, "no replicas\n", 'lws: must be one with replicas, got "nothing"\n')
 
 
-def test_an_empty_cluster_is_fine(run: Status) -> None:
+def test_an_empty_cluster_is_fine(run: Command) -> None:
     """Nothing waits."""
     assert run() == (0, "no replicas\n", "")
     assert run("--output", "json") == (0, "[]\n", "")
 
 
-def test_only_the_namespaces_asked_for_are_looked_at(fake: FakeApi, run: Status) -> None:
+def test_only_the_namespaces_asked_for_are_looked_at(fake: FakeApi, run: Command) -> None:
     """What is free is still that of the whole cluster."""
     put_replica(fake, Plan())
     assert len(records(run("--output", "json", "--namespace", "elsewhere", NAMESPACE)[1])) == 1
@@ -167,7 +148,7 @@ def test_only_the_namespaces_asked_for_are_looked_at(fake: FakeApi, run: Status)
     assert fake.count(lambda seen: seen.path == "/api/v1/namespaces/elsewhere/pods") == 2
 
 
-def test_it_only_looks(fake: FakeApi, run: Status) -> None:
+def test_it_only_looks(fake: FakeApi, run: Command) -> None:
     """Not one write, not one watch; each list once."""
     put_replica(fake, Plan())
     run()
@@ -189,7 +170,7 @@ def warning(name: str, reason: str, component: str = "lockstep", kind: str = "Wa
     }
 
 
-def test_what_lockstep_has_warned_of_stands_below_the_table(fake: FakeApi, run: Status) -> None:
+def test_what_lockstep_has_warned_of_stands_below_the_table(fake: FakeApi, run: Command) -> None:
     """Its own warnings in their order, and nobody else's."""
     put_replica(fake, RUNS)
     told = [warning("2", "Second"), warning("1", "First"), warning("3", "Theirs", component="kubelet")]
@@ -203,7 +184,7 @@ def test_what_lockstep_has_warned_of_stands_below_the_table(fake: FakeApi, run: 
     ]
 
 
-def test_without_rights_on_nodes_events_and_namespaces_the_rest_is_told(fake: FakeApi, run: Status) -> None:
+def test_without_rights_on_nodes_events_and_namespaces_the_rest_is_told(fake: FakeApi, run: Command) -> None:
     """What is free is then not known, and is said so; nor is what namespaces say."""
     put_replica(fake, Plan())
     optional = {ROOTS[kind] for kind in ("Node", "Event", "Namespace")}
@@ -215,7 +196,7 @@ def test_without_rights_on_nodes_events_and_namespaces_the_rest_is_told(fake: Fa
     assert records(out)[0]["reason"] == reason
 
 
-def test_a_leader_that_makes_no_sense_is_told(fake: FakeApi, run: Status) -> None:
+def test_a_leader_that_makes_no_sense_is_told(fake: FakeApi, run: Command) -> None:
     """By field and value; it counts as a fault."""
     size = "leaderworkerset.sigs.k8s.io/size"
     put(fake, *replica(changes={"vllm-0": {"metadata": {"annotations": {size: "two"}}}}))
@@ -234,14 +215,14 @@ FINE: dict[str, tuple[JsonObject, int]] = {
 
 
 @pytest.mark.parametrize(("change", "code"), FINE.values(), ids=FINE.keys())
-def test_what_is_not_ours_is_fine_once_it_is_placed(fake: FakeApi, run: Status, change: JsonObject, code: int) -> None:
+def test_what_is_not_ours_is_fine_once_it_is_placed(fake: FakeApi, run: Command, change: JsonObject, code: int) -> None:
     """It has no group, and needs none."""
     change = merged(change, {"metadata": {"labels": {"lockstep.dev/gang": "off"}}})
     put_replica(fake, Plan(changes={"vllm-0": change, "vllm-0-1": change}), grouped=False)
     assert run()[0] == code
 
 
-def test_a_namespace_that_is_opted_out_is_not_ours(fake: FakeApi, run: Status) -> None:
+def test_a_namespace_that_is_opted_out_is_not_ours(fake: FakeApi, run: Command) -> None:
     """Its pods have no stamp, and that is no fault."""
     put(fake, {"kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": {"lockstep.dev/gang": "off"}}})
     put_replica(fake, Plan(stamped=False), grouped=False)
@@ -258,7 +239,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("answer", "reason", "code", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_server_that_does_not_answer_as_it_should(  # noqa: PLR0913, PLR0917 - a row of the table
-    fake: FakeApi, run: Status, answer: int, reason: str, code: int, message: str
+    fake: FakeApi, run: Command, answer: int, reason: str, code: int, message: str
 ) -> None:
     """Exit 4 where somebody has to grant something, 3 where one can only wait."""
     body = json.dumps(status(answer, reason, "no")).encode()
@@ -266,7 +247,7 @@ def test_a_server_that_does_not_answer_as_it_should(  # noqa: PLR0913, PLR0917 -
     assert run() == (code, "", message)
 
 
-def test_a_server_that_is_away(fake: FakeApi, run: Status) -> None:
+def test_a_server_that_is_away(fake: FakeApi, run: Command) -> None:
     """Exit 3."""
     fake.stop()
     code, out, err = run()
@@ -274,7 +255,7 @@ def test_a_server_that_is_away(fake: FakeApi, run: Status) -> None:
     assert err.startswith("api server: must be reachable, got GET /apis/")
 
 
-def test_a_configuration_that_is_wrong(run: Status, tmp_path: Path) -> None:
+def test_a_configuration_that_is_wrong(run: Command, tmp_path: Path) -> None:
     """Exit 4, whether the file is ours or the kubeconfig."""
     file = tmp_path / "configuration.yaml"
     file.write_text("apiVersion: lockstep.dev/v1alpha1\nkind: Configuration\nrepair: never\n")
@@ -285,7 +266,7 @@ def test_a_configuration_that_is_wrong(run: Status, tmp_path: Path) -> None:
     assert code == 4
 
 
-def test_a_long_list_is_read_in_pages(fake: FakeApi, run: Status) -> None:
+def test_a_long_list_is_read_in_pages(fake: FakeApi, run: Command) -> None:
     """And anew in one piece when it outlives the server's history."""
     for index in range(260):
         put(fake, *replica(index=index, key=f"{index:040x}"))

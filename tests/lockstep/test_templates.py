@@ -1,12 +1,12 @@
 """Changes to the templates of an LWS, without a cluster."""
 
-import copy
 from typing import Any
 
 import pytest
 
 from lockstep.templates import claims_by_hand, move_patch, partition_of, release_patch, scheduler_names
 from schedulers.registry import all_providers
+from tests.reconciler.sights import merged
 
 Json = dict[str, Any]
 
@@ -89,16 +89,3 @@ def test_the_partition_is_read(strategy: Json, partition: int) -> None:
     found = lws(template())
     found["spec"] |= strategy
     assert partition_of(found) == partition
-
-
-def merged(target: Json, patch: Json) -> Json:
-    """Apply a merge patch (RFC 7396)."""
-    result = copy.deepcopy(target)
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, dict):
-            result[key] = merged(result.get(key) or {}, value)
-        else:
-            result[key] = value
-    return result

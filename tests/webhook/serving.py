@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from certs.leaf import make_leaf
 from certs.pair import Pair, draw_key
 
 START_SECONDS = 30.0
+SWITCH_SECONDS = 5.0
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -103,6 +104,25 @@ class Served:
         """End it in order; give its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(START_SECONDS)
+
+
+def eventually(holds: Callable[[], bool], seconds: float = SWITCH_SECONDS) -> bool:
+    """Ask again and again whether something holds, for so many seconds at most."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def readiness(server: Served) -> Answer:
+    """Ask /readyz on the plain address, which no certificate can keep from answering."""
+    plain = http.client.HTTPConnection("127.0.0.1", server.metrics_port, timeout=10)
+    try:
+        return ask(plain, "GET", "/readyz")
+    finally:
+        plain.close()
 
 
 def ask(

@@ -1,12 +1,10 @@
 """Certificates replaced under a running server (case C52), and readiness that follows them."""
 
-import http.client
 import os
 import shutil
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,9 +14,17 @@ from cryptography import x509
 
 from certs.pair import Pair
 from tests.builders import leader_pod, review
-from tests.webhook.serving import LOCAL, START_SECONDS, Answer, Served, ask, make_pair, running, write_pair
-
-SWITCH_SECONDS = 5.0
+from tests.webhook.serving import (
+    LOCAL,
+    START_SECONDS,
+    Served,
+    ask,
+    eventually,
+    make_pair,
+    readiness,
+    running,
+    write_pair,
+)
 
 
 @pytest.fixture
@@ -47,26 +53,8 @@ def _served_certificate(server: Served) -> x509.Certificate:
     return x509.load_der_x509_certificate(der)
 
 
-def _eventually(holds: Callable[[], bool], seconds: float = SWITCH_SECONDS) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def _serves(server: Served, leaf: Pair) -> bool:
     return _served_certificate(server).serial_number == leaf.certificate.serial_number
-
-
-def _ready(server: Served) -> Answer:
-    """The answer of /readyz on the plain address, which no certificate can keep from answering."""
-    plain = http.client.HTTPConnection("127.0.0.1", server.metrics_port, timeout=10)
-    try:
-        return ask(plain, "GET", "/readyz")
-    finally:
-        plain.close()
 
 
 def _messages(server: Served) -> list[str]:
@@ -80,11 +68,11 @@ def test_c52_a_new_pair_is_served_within_5_s_and_old_connections_go_on(server: S
     local = client.sock.getsockname()
     authority, leaf = make_pair()
     write_pair(folder, authority, leaf)
-    assert _eventually(lambda: _serves(server, leaf))
+    assert eventually(lambda: _serves(server, leaf))
     assert ask(client, "POST", "/mutate", review(leader_pod()), content_type="application/json").status == 200
     assert client.sock.getsockname() == local
     client.close()
-    assert _ready(server).status == 200
+    assert readiness(server).status == 200
     assert 'lockstep_certificate_reloads_total{result="loaded"} ' in server.ask("GET", "/metrics").body.decode()
 
 
@@ -101,8 +89,8 @@ def test_c52_a_mounted_secret_is_swapped(tmp_path: Path) -> None:
         (volume / "..fresh").symlink_to("..second")
         (volume / "..fresh").rename(volume / "..data")
         shutil.rmtree(volume / "..first")
-        assert _eventually(lambda: _serves(served, leaf))
-        assert _ready(served).status == 200
+        assert eventually(lambda: _serves(served, leaf))
+        assert readiness(served).status == 200
 
 
 def test_c52_half_a_pair_is_ignored(server: Served, folder: Path) -> None:
@@ -110,12 +98,12 @@ def test_c52_half_a_pair_is_ignored(server: Served, folder: Path) -> None:
     before = _served_certificate(server)
     _, leaf = make_pair()
     (folder / "tls.crt").write_bytes(leaf.certificate_pem)
-    assert _eventually(lambda: "certificate refused, the old one stays" in _messages(server))
+    assert eventually(lambda: "certificate refused, the old one stays" in _messages(server))
     assert _served_certificate(server) == before
     metrics = server.ask("GET", "/metrics").body.decode()
     assert 'lockstep_certificate_reloads_total{result="refused"} 1.0' in metrics
     (folder / "tls.key").write_bytes(leaf.key_pem)
-    assert _eventually(lambda: _serves(server, leaf))
+    assert eventually(lambda: _serves(server, leaf))
     assert _messages(server).count("certificate refused, the old one stays") == 1
 
 
@@ -131,12 +119,12 @@ def test_broken_files_leave_the_old_pair(server: Served, folder: Path, breakage:
     """Whatever happens to the files, the pair in service stays; whole files are taken up again."""
     before = _served_certificate(server)
     breakage(folder)
-    assert _eventually(lambda: "certificate refused, the old one stays" in _messages(server))
+    assert eventually(lambda: "certificate refused, the old one stays" in _messages(server))
     assert _served_certificate(server) == before
     assert server.mutate(review(leader_pod())).status == 200
     authority, leaf = make_pair()
     write_pair(folder, authority, leaf)
-    assert _eventually(lambda: _serves(server, leaf))
+    assert eventually(lambda: _serves(server, leaf))
 
 
 def test_another_kind_of_key(server: Served, folder: Path) -> None:
@@ -145,21 +133,21 @@ def test_another_kind_of_key(server: Served, folder: Path) -> None:
     subject = ["-subj", "/CN=x", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *target]
     subprocess.run(command, check=True, capture_output=True)
-    assert _eventually(lambda: _served_certificate(server).signature_algorithm_oid._name == "sha256WithRSAEncryption")
+    assert eventually(lambda: _served_certificate(server).signature_algorithm_oid._name == "sha256WithRSAEncryption")
 
 
 def test_not_ready_while_callers_would_not_trust_us(server: Served, folder: Path) -> None:
     """A certificate of another authority than the published one: not ready, until the files fit again."""
-    assert _ready(server).status == 200
+    assert readiness(server).status == 200
     old_authority = (folder / "ca.crt").read_bytes()
     authority, leaf = make_pair()
     (folder / "tls.crt").write_bytes(leaf.certificate_pem)
     (folder / "tls.key").write_bytes(leaf.key_pem)
-    assert _eventually(lambda: _ready(server).status == 503)
-    said = _ready(server).body.decode()
+    assert eventually(lambda: readiness(server).status == 503)
+    said = readiness(server).body.decode()
     assert said == f"certificate: must verify against {folder}/ca.crt, unable to get local issuer certificate\n"
     (folder / "ca.crt").write_bytes(old_authority + authority.certificate_pem)
-    assert _eventually(lambda: _ready(server).status == 200)
+    assert eventually(lambda: readiness(server).status == 200)
     assert [m for m in _messages(server) if m in ("ready", "not ready")] == ["not ready", "ready"]
 
 
@@ -181,9 +169,9 @@ def test_what_callers_would_not_trust_is_not_taken_up(
         bad_authority, bad_leaf = make_pair(hosts, datetime.now(UTC) - age)
         write_pair(tmp_path, bad_authority, bad_leaf)
         (tmp_path / "ca.crt").write_bytes(authority.certificate_pem + bad_authority.certificate_pem)
-        assert _eventually(lambda: any(reason in str(line.get("reason")) for line in served.lines()))
+        assert eventually(lambda: any(reason in str(line.get("reason")) for line in served.lines()))
         assert _serves(served, leaf)
-        assert _ready(served).status == 200
+        assert readiness(served).status == 200
 
 
 def test_a_leaf_is_taken_up_once_its_authority_is_published(folder: Path) -> None:
@@ -194,12 +182,12 @@ def test_a_leaf_is_taken_up_once_its_authority_is_published(folder: Path) -> Non
         (folder / "tls.crt").write_bytes(leaf.certificate_pem)
         (folder / "tls.key").write_bytes(leaf.key_pem)
         refused = lambda: any("unable to get local issuer" in str(line.get("reason")) for line in served.lines())  # noqa: E731
-        assert _eventually(refused)
+        assert eventually(refused)
         assert not _serves(served, leaf)
-        assert _ready(served).status == 200
+        assert readiness(served).status == 200
         (folder / "ca.crt").write_bytes(old_authority + authority.certificate_pem)
-        assert _eventually(lambda: _serves(served, leaf))
-        assert _ready(served).status == 200
+        assert eventually(lambda: _serves(served, leaf))
+        assert readiness(served).status == 200
 
 
 @pytest.mark.parametrize(
@@ -222,7 +210,7 @@ def test_never_ready_with(
     """The server starts and says why it should get no requests."""
     write_pair(tmp_path, *make_pair(hosts, datetime.now(UTC) - age))
     with running(tmp_path, *options) as served:
-        answer = _ready(served)
+        answer = readiness(served)
         assert (answer.status, answer.body.decode()) == (
             503,
             f"certificate: must verify against {tmp_path}/ca.crt, {reason}\n",
@@ -233,7 +221,7 @@ def test_ready_under_the_name_that_is_called(tmp_path: Path) -> None:
     """With the API server's name in the certificate it is ready."""
     write_pair(tmp_path, *make_pair([*LOCAL, "lockstep.lockstep-system.svc"]))
     with running(tmp_path, "--server-name", "lockstep.lockstep-system.svc") as served:
-        assert _ready(served).status == 200
+        assert readiness(served).status == 200
 
 
 def test_ready_without_a_published_authority(tmp_path: Path) -> None:
@@ -241,7 +229,7 @@ def test_ready_without_a_published_authority(tmp_path: Path) -> None:
     write_pair(tmp_path, *make_pair())
     (tmp_path / "ca.crt").unlink()
     with running(tmp_path) as served:
-        assert _ready(served).status == 200
+        assert readiness(served).status == 200
 
 
 def test_an_expiring_certificate_stops_being_ready_by_itself(tmp_path: Path) -> None:
@@ -249,6 +237,6 @@ def test_an_expiring_certificate_stops_being_ready_by_itself(tmp_path: Path) -> 
     begun = datetime.now(UTC) - timedelta(days=30) + timedelta(seconds=6)
     write_pair(tmp_path, *make_pair(LOCAL, begun))
     with running(tmp_path) as served:
-        assert _ready(served).status == 200
-        assert _eventually(lambda: _ready(served).status == 503, 20.0)
-        assert "certificate has expired" in _ready(served).body.decode()
+        assert readiness(served).status == 200
+        assert eventually(lambda: readiness(served).status == 503, 20.0)
+        assert "certificate has expired" in readiness(served).body.decode()

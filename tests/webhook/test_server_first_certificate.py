@@ -1,8 +1,6 @@
 """A server that is there before its certificate: a fresh installation (case C15)."""
 
-import http.client
 import ssl
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,29 +8,10 @@ import pytest
 
 from lockstep.main import main
 from tests.builders import leader_pod, review
-from tests.webhook.serving import LOCAL, Answer, Served, ask, make_pair, running, write_pair
+from tests.webhook.serving import LOCAL, eventually, make_pair, readiness, running, write_pair
 
 NAME = "lockstep-webhook.lockstep-system.svc"
 AWAITING = ("--await-certificate", "--server-name", NAME, "--drain-seconds", "0")
-SWITCH_SECONDS = 5.0
-
-
-def _ready(server: Served) -> Answer:
-    """The answer of /readyz on the plain address, which needs no certificate."""
-    plain = http.client.HTTPConnection("127.0.0.1", server.metrics_port, timeout=10)
-    try:
-        return ask(plain, "GET", "/readyz")
-    finally:
-        plain.close()
-
-
-def _eventually(holds: Callable[[], bool], seconds: float = SWITCH_SECONDS) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _swap(volume: Path, name: str) -> None:
@@ -46,14 +25,14 @@ def test_c15_ready_without_a_restart_once_there_is_a_certificate(tmp_path: Path)
     (tmp_path / "..empty").mkdir()
     _swap(tmp_path, "..empty")
     with running(tmp_path, *AWAITING) as served:
-        answer = _ready(served)
+        answer = readiness(served)
         assert answer.status == 503
         assert answer.body.decode() == f"{tmp_path}/tls.crt: must be readable, no such file or directory\n"
         write_pair(tmp_path / "..filled", *make_pair([*LOCAL, NAME]))
         for name in ("ca.crt", "tls.crt", "tls.key"):
             (tmp_path / name).symlink_to(f"..data/{name}")
         _swap(tmp_path, "..filled")
-        assert _eventually(lambda: _ready(served).status == 200)
+        assert eventually(lambda: readiness(served).status == 200)
         assert served.mutate(review(leader_pod())).status == 200
         assert served.process.poll() is None
 
@@ -65,7 +44,7 @@ def test_without_a_certificate_no_handshake_comes_about(tmp_path: Path) -> None:
         with pytest.raises(ssl.SSLEOFError):
             context.wrap_socket(served.connect_plain(), server_hostname="localhost")
         write_pair(tmp_path, *make_pair([*LOCAL, NAME]))
-        assert _eventually(lambda: _ready(served).status == 200)
+        assert eventually(lambda: readiness(served).status == 200)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +82,10 @@ def test_what_it_finds_broken_it_waits_out(tmp_path: Path, break_it: Callable[[P
     write_pair(tmp_path, *make_pair([*LOCAL, NAME]))
     break_it(tmp_path)
     with running(tmp_path, *AWAITING) as served:
-        answer = _ready(served)
+        answer = readiness(served)
         assert (answer.status, reason in answer.body.decode()) == (503, True)
         write_pair(tmp_path, *make_pair([*LOCAL, NAME]))
-        assert _eventually(lambda: _ready(served).status == 200)
+        assert eventually(lambda: readiness(served).status == 200)
 
 
 def test_without_the_option_a_missing_certificate_is_an_error(
@@ -123,6 +102,6 @@ def test_the_policy_service_waits_too(tmp_path: Path) -> None:
     """The policy service begins without a certificate and is ready when there is one."""
     options = ("--await-certificate", "--server-name", NAME, "--drain-seconds", "0")
     with running(tmp_path, *options, command=("-m", "lockstep", "policy")) as served:
-        assert _ready(served).status == 503
+        assert readiness(served).status == 503
         write_pair(tmp_path, *make_pair([*LOCAL, NAME]))
-        assert _eventually(lambda: _ready(served).status == 200, 10.0)
+        assert eventually(lambda: readiness(served).status == 200, 10.0)
