@@ -23,6 +23,7 @@ NO_TEMPLATE: Final = 2.0
 """Seconds until a template that is missing is looked for again."""
 
 Served = Callable[[Sequence[GroupKind]], GroupKind | None]
+"""Gives the first of some kinds that the cluster serves."""
 
 
 def kinds_to_watch(served: Served) -> set[GroupKind]:

@@ -3,13 +3,13 @@
 Pure and level-triggered: the same sight gives the same answer, whatever happened before.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from gangs.members import looks_nested
 from reconciler.actions import Action, Say
-from reconciler.claims import keep_claim
+from reconciler.claims import Served, keep_claim
 from reconciler.gates import tend_gates
 from reconciler.keeping import keep_group
 from reconciler.mending import mend_unstamped
@@ -21,9 +21,6 @@ from schedulers.abilities import Declares
 from schedulers.claims import other_claim
 from schedulers.configuration import Configuration
 from schedulers.contract import Claim, GroupKind, Provider
-
-Served = Callable[[Sequence[GroupKind]], GroupKind | None]
-"""Gives the first of some kinds that the cluster serves."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

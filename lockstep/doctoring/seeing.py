@@ -83,10 +83,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     entries: Sequence[Entry] = ()
     exceptions: Exceptions
 
-    def shipped_at(self, place: Place) -> Json | None:
-        """Find an object as it was shipped."""
-        return next((content for content in self.shipped if place_of(content) == place), None)
-
     def get(self, kind: str, name: str, *, cluster: bool = False) -> Json | None:
         """Find one of our objects as it is."""
         return self.live.get(Place(kind, "" if cluster else self.namespace, name))
